@@ -1,0 +1,1 @@
+"""The read models, and the engine that folds the log into them."""

@@ -1,0 +1,1 @@
+"""The log: writing, receiving, rebuilding and verifying it."""
