@@ -153,7 +153,7 @@ def test_a_place_on_any_machine_is_let_pass(text: str) -> None:
 
 
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--no-logo"]
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
