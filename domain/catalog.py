@@ -1,0 +1,133 @@
+"""The contents page: every operation there is, one line each. Start reading here.
+
+Protects completeness: the surfaces, the gate, the folds, the queries and the docs are all derived
+from these lines, and a test compares the tables, so that an operation which is half there cannot be
+forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+from domain.belief import Fold
+from domain.decisions import drawers as decide_drawers
+from domain.decisions import facts as decide_facts
+from domain.drawers import DRAWERS
+from domain.facts import FACTS, PREDICATES
+from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
+from domain.operations import audit, control, drawers, facts, system
+from domain.operations.common import Answers, Asks, Decided, Records
+from domain.ports import Known
+
+Decide = Callable[[Any, Known, int], Decided]
+AnswerOf = Callable[[dict[str, Any], str], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One operation.
+
+    Attributes:
+        operation_class: read, write, maintenance, destructive or control; the gate goes by it.
+        fold: the area whose rows its events change; None for reads.
+        asks, records, answers: its models (records: None for reads).
+        decide: pure, under the write lock (None for reads).
+        answer: what a write adds to the envelope, from (payload, op_id) alone.
+        summary: one line, for help and schemas.
+    """
+
+    name: str
+    operation_class: str
+    fold: Fold | None
+    asks: type[Asks]
+    records: type[Records] | None
+    answers: type[Answers]
+    decide: Decide | None
+    answer: AnswerOf | None
+    summary: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether a call is recorded as an event that changes the palace."""
+        return self.decide is not None
+
+
+def _write(
+    area: ModuleType,
+    name: str,
+    operation_class: str,
+    fold: Fold,
+    decide: Decide,
+    answer: AnswerOf,
+    summary: str,
+) -> Entry:
+    asks, answers = _model(area, name, "Asks"), _model(area, name, "Answers")
+    records = _model(area, name, "Records")
+    return Entry(name, operation_class, fold, asks, records, answers, decide, answer, summary)
+
+
+def _read(area: ModuleType, name: str, operation_class: str, summary: str) -> Entry:
+    asks, answers = _model(area, name, "Asks"), _model(area, name, "Answers")
+    return Entry(name, operation_class, None, asks, None, answers, None, None, summary)
+
+
+def _model(area: ModuleType, name: str, suffix: str) -> Any:
+    """`add_drawer` and `Asks` lead to `AddDrawerAsks` of the area's module."""
+    return getattr(area, "".join(part.title() for part in name.split("_")) + suffix)
+
+
+_DA, _FA = decide_drawers, decide_facts
+
+_ENTRIES: Final = (
+    _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
+           "Store a text in a room of a wing."),
+    _write(drawers, "update_drawer", WRITE, DRAWERS, _DA.decide_update, _DA.answer_update,
+           "Change a drawer's text, place or tags."),
+    _write(drawers, "supersede_drawer", WRITE, DRAWERS, _DA.decide_supersede, _DA.answer_supersede,
+           "End a drawer, for a new text or for none."),
+    _write(drawers, "delete_drawer", DESTRUCTIVE, DRAWERS, _DA.decide_delete, _DA.answer_delete,
+           "Hide a drawer on every device."),
+    _read(drawers, "get_drawer", READ, "Read one drawer; an old id leads to the newest text."),
+    _read(drawers, "list_drawers", READ, "List drawers, newest first."),
+    _read(drawers, "history", READ, "All versions of a drawer and the events behind them."),
+
+    _write(facts, "kg_add", WRITE, FACTS, _FA.decide_add, _FA.answer_add,
+           "Assert a fact, with when it is true."),
+    _write(facts, "kg_invalidate", WRITE, FACTS, _FA.decide_invalidate, _FA.answer_invalidate,
+           "Say that a fact is true no longer."),
+    _write(facts, "kg_supersede", WRITE, FACTS, _FA.decide_supersede, _FA.answer_supersede,
+           "Put one object in another's place."),
+    _write(facts, "kg_declare_predicate", WRITE, PREDICATES, _FA.decide_declare, _FA.answer_declare,
+           "Say whether a predicate has one value at a time."),
+    _read(facts, "kg_query", READ, "What is true of an entity, now or at any moment."),
+    _read(facts, "kg_timeline", READ, "Facts in the order in which they became true."),
+    _read(facts, "fact_history", READ, "All assertions and events behind a fact."),
+    _read(facts, "list_conflicts", READ, "What devices did that cannot both have its way."),
+
+    _read(audit, "list_operations", READ, "Who did what, newest first."),
+    _read(audit, "show_operation", READ, "One operation with all that proves it."),
+    _read(control, "status", CONTROL, "Totals, states and versions; never content."),
+)  # fmt: skip
+
+CATALOG: Final = {entry.name: entry for entry in _ENTRIES}
+
+ACKNOWLEDGED: Final = "acknowledged"
+RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {ACKNOWLEDGED: system.AcknowledgedRecords}
+
+
+def records_of(tool: str) -> type[Records] | None:
+    """The payload model of a tool's events; None for a tool that records nothing."""
+    entry = CATALOG.get(tool)
+    return entry.records if entry is not None else RECORDED_BY_ITSELF.get(tool)
+
+
+def fold_of(tool: str) -> Fold | None:
+    """The fold whose rows a tool's events change; None where an event changes none."""
+    entry = CATALOG.get(tool)
+    return None if entry is None else entry.fold
+
+
+FOLDS: Final = {entry.fold.name: entry.fold for entry in _ENTRIES if entry.fold is not None}

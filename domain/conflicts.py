@@ -1,0 +1,63 @@
+"""Conflicts: what two devices did that cannot both have its way, kept until a person decides.
+
+Protects both sides: a conflict never removes anything, it names two operations and why they
+collide.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from domain.belief import Event, Held
+from domain.canonical import digest
+
+TARGET_MISSING: Final = "target_missing"
+TARGET_HIDDEN: Final = "target_hidden"
+TOMBSTONE_UNKNOWN: Final = "tombstone_unknown"
+SUPERSEDED_TWICE: Final = "superseded_twice"
+SINGLE_VALUE: Final = "single_value"
+
+MEANING: Final = {
+    TARGET_MISSING: "its target does not stand at its place; without effect until it does",
+    TARGET_HIDDEN: "an edit of a drawer that had been deleted; the delete stands",
+    TOMBSTONE_UNKNOWN: "stored by a device that did not know of the delete; stays hidden",
+    SUPERSEDED_TWICE: "two operations superseded one value; the later one in canonical order shows",
+    SINGLE_VALUE: "two values of a single-valued predicate from one instant; the later one shows",
+}
+
+
+class Conflict(NamedTuple):
+    """Two operations that collide (one, where the other side is missing).
+
+    Attributes:
+        about: the drawer id or the partition that it is about.
+        left_op, left: op_id and drawer or fact id of the side that stood first in canonical order.
+        right_op, right: the same of the side that came later; never empty.
+    """
+
+    id: str
+    area: str
+    kind: str
+    about: str
+    left_op: str
+    left: str
+    right_op: str
+    right: str
+    rank: bytes
+
+
+def note(
+    held: Held,
+    event: Event,
+    area: str,
+    kind: str,
+    about: str,
+    *,
+    left: tuple[str, str] = ("", ""),
+    right: str = "",
+) -> None:
+    """Keep a conflict that `event` brought about; `left` is (op_id, id) of the side that stood
+    first.
+    """
+    id = f"conflict_{digest(kind, about, left[0], left[1], event.op_id, right).hex()[:24]}"
+    held.put(Conflict(id, area, kind, about, left[0], left[1], event.op_id, right, event.rank))

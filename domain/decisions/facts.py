@@ -1,0 +1,221 @@
+"""How a write on facts is decided: wing, interval and existence resolved before anything is
+recorded.
+
+Protects the graph from statements about nothing: what does not exist cannot end or be superseded
+where all is known. Pure. A `decide_*` returns what is recorded or raises; an `answer_*` is a
+function of the payload alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from domain.belief import Held
+from domain.canonical import comparable
+from domain.errors import Refused, invalid
+from domain.facts import (
+    DEFAULT_WING,
+    EVERY_WING,
+    FACTS,
+    PREDICATES,
+    Assertion,
+    Declared,
+    partition,
+    register,
+    superseded_targets,
+)
+from domain.identity import fact_id
+from domain.instants import ENDLESS, show
+from domain.operations.common import Decided
+from domain.operations.facts import (
+    KgAddAsks,
+    KgDeclarePredicateAsks,
+    KgInvalidateAsks,
+    KgSupersedeAsks,
+)
+from domain.ports import Known
+
+
+def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
+    """Resolve an add: its wing, its interval, and whether the fact is held already."""
+    wing = _wing_of_source(asked, known)
+    subject, predicate = _names(known, asked.subject, asked.predicate)
+    valid_from = now if asked.valid_from is None else asked.valid_from
+    valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
+    if valid_to < valid_from:
+        raise invalid(
+            "valid_to", "is before valid_from", "Give an end that is not before the start."
+        )
+    held = _held(known, wing, subject, predicate)
+    rows = held.find(Assertion, "object_key", comparable(asked.object))
+    holder = next(
+        (row for row in rows if row.valid_from <= valid_from and valid_to <= row.valid_to), None
+    )
+    payload: dict[str, Any] = {
+        "wing": wing,
+        "subject": subject,
+        "predicate": predicate,
+        "object": asked.object,
+        "valid_from": valid_from,
+        "duplicate": holder is not None,
+    }
+    if valid_to != ENDLESS:
+        payload["valid_to"] = valid_to
+    if holder is not None:
+        payload["held"] = holder.id
+    optional = asked.model_dump(include={"confidence", "source_drawer_id", "source_file"})
+    return Decided(payload | {key: value for key, value in optional.items() if value is not None})
+
+
+def decide_invalidate(asked: KgInvalidateAsks, known: Known, now: int) -> Decided:
+    """Resolve an invalidate: which assertions end; ended by then already is a duplicate."""
+    subject, predicate = _names(known, asked.subject, asked.predicate)
+    wing = _wing_holding(asked.wing, known, subject, predicate, asked.object)
+    ended = now if asked.ended is None else asked.ended
+    rows = _held(known, wing, subject, predicate).find(
+        Assertion, "object_key", comparable(asked.object)
+    )
+    target = _existence(known, rows, asked.object)
+    ending = [row for row in rows if row.valid_to > ended]
+    payload: dict[str, Any] = {
+        "wing": wing,
+        "subject": subject,
+        "predicate": predicate,
+        "object": asked.object,
+        "ended": ended,
+        "fact_ids": [row.id for row in ending],
+        "duplicate": bool(rows) and not ending,
+    }
+    if payload["duplicate"]:
+        payload["ended"] = max(row.valid_to for row in rows)
+        payload["fact_ids"] = [row.id for row in rows]
+    return Decided(payload, target)
+
+
+def decide_supersede(asked: KgSupersedeAsks, known: Known, now: int) -> Decided:
+    """Resolve a supersede: what ends, what opens; one in effect already is a duplicate."""
+    if comparable(asked.old_object) == comparable(asked.new_object):
+        raise Refused("facts::same", "old_object and new_object are the same.", "Name two objects.")
+    subject, predicate = _names(known, asked.subject, asked.predicate)
+    wing = _wing_holding(asked.wing, known, subject, predicate, asked.old_object)
+    at = now if asked.at is None else asked.at
+    held = _held(known, wing, subject, predicate)
+    old = held.find(Assertion, "object_key", comparable(asked.old_object))
+    target = _existence(known, old, asked.old_object)
+    payload: dict[str, Any] = {
+        "wing": wing,
+        "subject": subject,
+        "predicate": predicate,
+        "old_object": asked.old_object,
+        "new_object": asked.new_object,
+        "at": at,
+        "duplicate": False,
+    }
+    in_effect = _in_effect(held, old, comparable(asked.new_object))
+    if in_effect is not None:
+        closed = [row.id for row in old if row.successor == in_effect.id]
+        return Decided(
+            payload | {"duplicate": True, "held": in_effect.id, "superseded": closed}, target
+        )
+    targets = superseded_targets(held, old, at)
+    if targets and all(at < row.valid_from for row in targets):
+        raise invalid("at", "is before the old object began to be true", "Give a later `at`.")
+    return Decided(payload | {"superseded": [row.id for row in targets]}, target)
+
+
+def decide_declare(asked: KgDeclarePredicateAsks, known: Known, now: int) -> Decided:
+    """Resolve a declaration; the one in force already is a duplicate."""
+    predicate = known.spelling("predicate", asked.predicate)
+    scope = known.spelling("wing", asked.wing) if asked.wing else EVERY_WING
+    id = register(scope, predicate)
+    standing = known.held(PREDICATES, id).find(Declared, "id", id)
+    duplicate = any(row.cardinality == asked.cardinality for row in standing)
+    payload: dict[str, Any] = {
+        "predicate": predicate,
+        "cardinality": asked.cardinality,
+        "duplicate": duplicate,
+    }
+    return Decided(payload | {"wing": scope} if asked.wing else payload)
+
+
+def _wing_of_source(asked: KgAddAsks, known: Known) -> str:
+    if asked.wing is not None:
+        return known.spelling("wing", asked.wing)
+    if asked.source_drawer_id is not None:
+        text = known.text(asked.source_drawer_id)
+        if text is not None:
+            return text.wing
+        if known.complete:
+            raise Refused(
+                "drawers::unknown",
+                f"{asked.source_drawer_id} is not known here.",
+                "Give the id of a stored drawer, or name the wing and leave the source out.",
+            )
+    return known.spelling("wing", DEFAULT_WING)
+
+
+def _wing_holding(wing: str | None, known: Known, subject: str, predicate: str, object: str) -> str:
+    """The wing that is named, else the one in which the fact stands."""
+    if wing is not None:
+        return known.spelling("wing", wing)
+    found = known.fact_wings(subject, predicate, object)
+    if len(found) > 1:
+        raise Refused(
+            "facts::ambiguous",
+            f"This fact stands in more than one wing: {', '.join(found)}.",
+            "Name the wing.",
+        )
+    return found[0] if found else known.spelling("wing", DEFAULT_WING)
+
+
+def _existence(known: Known, rows: Sequence[Assertion], object: str) -> str:
+    if rows:
+        return "known"
+    if not known.complete:
+        return "unverified"
+    raise Refused(
+        "facts::unknown",
+        f"No fact of this subject and predicate has the object {object[:80]!r}.",
+        "Look it up with kg_query; names are compared without regard to case and spacing.",
+    )
+
+
+def _in_effect(held: Held, old: Sequence[Assertion], new_key: str) -> Assertion | None:
+    """The assertion that already took the place of the old ones, where it still stands
+    unsuperseded.
+    """
+    if any(row.valid_to == ENDLESS for row in old):
+        return None
+    led_to = {row.successor for row in old if row.successor_key == new_key}
+    standing = held.find(Assertion, "object_key", new_key) if led_to else []
+    return next((row for row in standing if row.id in led_to and row.valid_to == ENDLESS), None)
+
+
+def _names(known: Known, subject: str, predicate: str) -> tuple[str, str]:
+    return known.spelling("subject", subject), known.spelling("predicate", predicate)
+
+
+def _held(known: Known, wing: str, subject: str, predicate: str) -> Held:
+    return known.held(FACTS, partition(wing, subject, predicate))
+
+
+def answer_add(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
+    """The fact; where it was held already, the one that holds it."""
+    return {"fact_id": payload.get("held") or fact_id(op_id)}
+
+
+def answer_invalidate(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
+    """The facts that end, and when."""
+    return {"fact_ids": payload["fact_ids"], "ended": show(payload["ended"])}
+
+
+def answer_supersede(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
+    """The fact that opens, and those that it closes."""
+    opened = payload.get("held") or fact_id(op_id)
+    return {"fact_id": opened, "superseded": payload["superseded"]}
+
+
+def answer_declare(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
+    """The predicate in the spelling in use."""
+    return {"predicate": payload["predicate"], "cardinality": payload["cardinality"]}

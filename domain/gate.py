@@ -1,0 +1,62 @@
+"""The gate: whether a session may do what an operation does. It sits in the call line and nowhere
+else.
+
+Protects a session's choice of how much memory it uses. A refusal is an error, never an empty
+result. Source: DESIGN section 10.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from domain.errors import Refused, invalid
+
+FULL: Final = "full"
+READ_ONLY: Final = "read_only"
+DISABLED: Final = "disabled"
+SESSION_MODES: Final = (FULL, READ_ONLY, DISABLED)
+
+READ: Final = "read"
+WRITE: Final = "write"
+MAINTENANCE: Final = "maintenance"
+DESTRUCTIVE: Final = "destructive"
+CONTROL: Final = "control"
+CLASSES: Final = (READ, WRITE, MAINTENANCE, DESTRUCTIVE, CONTROL)
+
+_ALLOWED: Final = {
+    FULL: frozenset(CLASSES),
+    READ_ONLY: frozenset({READ, CONTROL}),
+    DISABLED: frozenset({CONTROL}),
+}
+
+
+def session_mode(text: str) -> str:
+    """Check the spelling of a session mode; exactly `full`, `read_only` or `disabled`.
+
+    Raises:
+        InvalidInput: any other spelling.
+    """
+    if text not in SESSION_MODES:
+        raise invalid("session_mode", f"is {text!r}, which is no session mode", _SPELLINGS)
+    return text
+
+
+def check(tool: str, operation_class: str, mode: str) -> None:
+    """Let an operation pass or refuse it.
+
+    Args:
+        operation_class: one of `CLASSES`; of an unknown tool, `write`.
+        mode: the session mode.
+
+    Raises:
+        Refused: `palacelog::mode::forbidden`.
+    """
+    if operation_class not in _ALLOWED[session_mode(mode)]:
+        raise Refused(
+            "mode::forbidden",
+            f"{tool} is a {operation_class} operation and this session's mode is {mode}.",
+            "Choose a session mode that allows it, or ask the person who set the mode.",
+        )
+
+
+_SPELLINGS: Final = "Give one of: full, read_only, disabled."

@@ -1,0 +1,263 @@
+"""The operations on drawers: what they ask, what they record, what they answer.
+
+Protects the border of the drawers; holds no rules (see `decisions.drawers` and `drawers`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from domain.operations.common import (
+    LIMIT_DEFAULT,
+    Answers,
+    Content,
+    EndTime,
+    Id,
+    Limit,
+    Line,
+    Moments,
+    Name,
+    PlaceName,
+    Records,
+    Shown,
+    StartTime,
+    Tags,
+    Windows,
+    WriteAnswers,
+    Writes,
+)
+
+
+class AddDrawerAsks(Writes):
+    """Store a text."""
+
+    wing: PlaceName
+    room: PlaceName
+    content: Content
+    source_file: Line | None = None
+    added_by: Name | None = None
+    tags: Tags = Field(default_factory=list)
+    valid_from: StartTime | None = None
+    valid_to: EndTime | None = None
+    supersedes: Id | None = Field(None, description="A drawer that this one takes the place of.")
+    metadata: dict[str, Any] = Field(
+        default_factory=dict, description="Kept as given, never obeyed."
+    )
+
+
+class AddDrawerRecords(Records):
+    """A text with its place and valid time resolved."""
+
+    drawer_id: str
+    wing: str
+    room: str
+    content: str
+    source_file: str | None = None
+    added_by: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    valid_from: int
+    valid_to: int | None = None
+    supersedes: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    revives: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class AddDrawerAnswers(WriteAnswers):
+    """Where the text is."""
+
+    drawer_id: str
+    hidden_by: list[str] = Field(description="Tombstones of it that the writer did not know.")
+
+
+class UpdateDrawerAsks(Writes):
+    """Change a drawer's text, place or tags; its supports carry on."""
+
+    drawer_id: Id
+    content: Content | None = None
+    wing: PlaceName | None = None
+    room: PlaceName | None = None
+    tags: Tags | None = None
+
+
+class UpdateDrawerRecords(Records):
+    """The new text in full, and the drawer whose supports it carries on."""
+
+    drawer_id: str
+    previous: str
+    wing: str
+    room: str
+    content: str
+    tags: list[str] | None = None
+    revives: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class UpdateDrawerAnswers(WriteAnswers):
+    """The new id and the one before it."""
+
+    drawer_id: str
+    previous: str
+
+
+class SupersedeDrawerAsks(Writes):
+    """End a drawer, for a new text or for none."""
+
+    drawer_id: Id
+    content: Content | None = Field(
+        None, description="The text that takes its place; without it, it only ends."
+    )
+    valid_from: StartTime | None = Field(None, description="From when; default now.")
+    tags: Tags | None = None
+
+
+class SupersedeDrawerRecords(Records):
+    """What ends, from when, and the text that opens from there."""
+
+    supersedes: str
+    valid_from: int
+    drawer_id: str | None = None
+    wing: str | None = None
+    room: str | None = None
+    content: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    revives: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class SupersedeDrawerAnswers(WriteAnswers):
+    """The drawer that now shows (null where the old one only ended)."""
+
+    drawer_id: str | None
+    superseded: str
+
+
+class DeleteDrawerAsks(Writes):
+    """Hide a drawer everywhere; its text stays in the log until it is redacted."""
+
+    drawer_id: Id
+    reason: Line | None = None
+
+
+class DeleteDrawerRecords(Records):
+    """The drawer that is hidden."""
+
+    drawer_id: str
+    reason: str | None = None
+    hidden: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class DeleteDrawerAnswers(WriteAnswers):
+    """What is hidden now."""
+
+    drawer_id: str
+    hidden: list[str] = Field(
+        description="The drawers that the delete hid: where updates had taken it, the new one."
+    )
+
+
+class GetDrawerAsks(Moments):
+    """Read one drawer; an old id leads to where updates took it."""
+
+    drawer_id: Id
+
+
+class Provenance(Answers):
+    """Who wrote it, where and when."""
+
+    device: str
+    host: str | None
+    agent: str | None
+    op_id: str
+    position: int
+    recorded_at: str
+
+
+class Drawer(Answers):
+    """A drawer in full. `content` is null where it is hidden."""
+
+    id: str
+    asked: str = Field(description="The id asked for; differs where updates moved the text on.")
+    wing: str
+    room: str
+    content: str | None
+    tags: list[str]
+    source_file: str | None
+    added_by: str | None
+    metadata: dict[str, Any]
+    valid_from: str | None
+    valid_to: str | None
+    supersedes: list[str]
+    superseded_by: list[str]
+    state: str = Field(description="current, superseded or hidden")
+    hidden_by: list[str] = Field(description="op_ids of the tombstones that hide it.")
+    provenance: Provenance
+
+
+class GetDrawerAnswers(Shown):
+    """The drawer."""
+
+    drawer: Drawer
+
+
+class ListDrawersAsks(Windows):
+    """List drawers, newest first."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    wing: PlaceName | None = None
+    room: PlaceName | None = None
+    tag: Name | None = None
+    since: StartTime | None = Field(None, description="Recorded then or later.")
+    before: EndTime | None = Field(None, description="Recorded before then.")
+    limit: Limit = LIMIT_DEFAULT
+    cursor: Line | None = None
+
+
+class DrawerLine(Answers):
+    """A drawer in a list, with the first 200 characters of its text."""
+
+    id: str
+    wing: str
+    room: str
+    preview: str
+    tags: list[str]
+    valid_from: str
+    valid_to: str | None
+    state: str
+    recorded_at: str
+
+
+class ListDrawersAnswers(Shown):
+    """One page of drawers; `total` counts all pages."""
+
+    drawers: list[DrawerLine]
+    total: int
+    cursor: str | None
+
+
+class HistoryAsks(Moments):
+    """All versions of a drawer and the events that touched them."""
+
+    drawer_id: Id
+
+
+class HistoryEvent(Answers):
+    """An event that touched a version."""
+
+    op_id: str
+    position: int
+    tool: str
+    device: str
+    agent: str | None
+    recorded_at: str
+
+
+class HistoryAnswers(Shown):
+    """Versions oldest first, and the events in canonical order."""
+
+    versions: list[Drawer]
+    events: list[HistoryEvent]

@@ -1,0 +1,285 @@
+"""The operations on facts: what they ask, what they record, what they answer.
+
+Protects the border of the knowledge graph; holds no rules (see `decisions.facts` and `facts`).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from domain.operations.common import (
+    LIMIT_DEFAULT,
+    Answers,
+    EndTime,
+    Id,
+    Limit,
+    Line,
+    Moments,
+    Name,
+    ObjectName,
+    PlaceName,
+    Records,
+    Shown,
+    StartTime,
+    Windows,
+    WriteAnswers,
+    Writes,
+)
+
+
+class KgAddAsks(Writes):
+    """Assert that a subject has an object under a predicate, from when until when."""
+
+    subject: Name
+    predicate: Name
+    object: ObjectName
+    valid_from: StartTime | None = Field(None, description="From when it is true; default now.")
+    valid_to: EndTime | None = Field(None, description="Until when; a bare date counts whole.")
+    confidence: float | None = Field(None, ge=0, le=1)
+    source_drawer_id: Id | None = None
+    source_file: Line | None = None
+    wing: PlaceName | None = Field(None, description="Default: the source drawer's, else `facts`.")
+
+
+class KgAddRecords(Records):
+    """An assertion with its wing and interval resolved."""
+
+    wing: str
+    subject: str
+    predicate: str
+    object: str
+    valid_from: int
+    valid_to: int | None = None
+    confidence: float | None = None
+    source_drawer_id: str | None = None
+    source_file: str | None = None
+    held: str | None = None
+    duplicate: bool = False
+
+
+class KgAddAnswers(WriteAnswers):
+    """The fact; where it was held already, the one that holds it."""
+
+    fact_id: str
+
+
+class KgInvalidateAsks(Writes):
+    """Say that a fact is true no longer."""
+
+    subject: Name
+    predicate: Name
+    object: ObjectName
+    ended: EndTime | None = Field(None, description="Since when it is not true; default now.")
+    wing: PlaceName | None = None
+
+
+class KgInvalidateRecords(Records):
+    """What ends, and when."""
+
+    wing: str
+    subject: str
+    predicate: str
+    object: str
+    ended: int
+    fact_ids: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class KgInvalidateAnswers(WriteAnswers):
+    """The facts that end, and when; of a duplicate, the end that stood already."""
+
+    fact_ids: list[str]
+    ended: str
+
+
+class KgSupersedeAsks(Writes):
+    """Say that another object has taken an object's place."""
+
+    subject: Name
+    predicate: Name
+    old_object: ObjectName
+    new_object: ObjectName
+    at: StartTime | None = Field(None, description="From when the new one holds; default now.")
+    wing: PlaceName | None = None
+
+
+class KgSupersedeRecords(Records):
+    """What ends and what opens, and when."""
+
+    wing: str
+    subject: str
+    predicate: str
+    old_object: str
+    new_object: str
+    at: int
+    superseded: list[str] = Field(default_factory=list)
+    held: str | None = None
+    duplicate: bool = False
+
+
+class KgSupersedeAnswers(WriteAnswers):
+    """The fact that opens, and those that it closes."""
+
+    fact_id: str
+    superseded: list[str]
+
+
+class KgDeclarePredicateAsks(Writes):
+    """Say whether a predicate has one object or many at a time, over all history."""
+
+    predicate: Name
+    cardinality: Literal["one", "many"]
+    wing: PlaceName | None = Field(None, description="In one wing; default every wing.")
+
+
+class KgDeclarePredicateRecords(Records):
+    """The declaration."""
+
+    predicate: str
+    cardinality: Literal["one", "many"]
+    wing: str | None = None
+    duplicate: bool = False
+
+
+class KgDeclarePredicateAnswers(WriteAnswers):
+    """The predicate in the spelling in use."""
+
+    predicate: str
+    cardinality: str
+
+
+class KgQueryAsks(Windows):
+    """What is true of an entity."""
+
+    entity: ObjectName
+    direction: Literal["out", "in", "both"] = "both"
+    predicate: Name | None = None
+
+
+class FactSource(Answers):
+    """Where a fact was learnt. `hidden`: its drawer is deleted."""
+
+    op_id: str
+    device: str
+    agent: str | None
+    drawer_id: str | None
+    file: str | None
+    hidden: bool
+
+
+class FactShown(Answers):
+    """A fact as it is shown: overlapping assertions of one object are one fact."""
+
+    fact_id: str
+    wing: str
+    subject: str
+    predicate: str
+    object: str
+    valid_from: str
+    valid_to: str | None
+    confidence: float | None
+    sources: list[FactSource]
+    current: bool = Field(description="Whether it is true at `as_of`.")
+    conflict: bool
+
+
+class KgQueryAnswers(Shown):
+    """The facts, by predicate, valid_from and canonical order."""
+
+    facts: list[FactShown]
+
+
+class KgTimelineAsks(Moments):
+    """Facts over time, whether true or not."""
+
+    entity: ObjectName | None = None
+    predicate: Name | None = None
+    limit: Limit = LIMIT_DEFAULT
+    cursor: Line | None = None
+
+
+class KgTimelineAnswers(Shown):
+    """One page of facts by valid_from, then canonical order."""
+
+    facts: list[FactShown]
+    cursor: str | None
+
+
+class FactHistoryAsks(Moments):
+    """All that was ever asserted under a fact's subject and predicate."""
+
+    fact_id: Id
+
+
+class AssertionShown(Answers):
+    """One assertion as it stands in the fold; `never_true` where its interval is empty."""
+
+    fact_id: str
+    object: str
+    valid_from: str
+    valid_to: str | None
+    never_true: bool
+    superseded_by: str | None
+    sources: list[FactSource]
+
+
+class FactEvent(Answers):
+    """An event of the fact's partition, in canonical order."""
+
+    op_id: str
+    position: int
+    tool: str
+    device: str
+    agent: str | None
+    recorded_at: str
+
+
+class FactHistoryAnswers(Shown):
+    """What the id resolves to, its partition's assertions and events, and conflicts."""
+
+    fact_id: str
+    assertions: list[AssertionShown]
+    events: list[FactEvent]
+    conflict: bool
+
+
+class ListConflictsAsks(Moments):
+    """What devices did that cannot both have its way."""
+
+    open: bool = Field(True, description="Only those that nobody has resolved.")
+    limit: Limit = LIMIT_DEFAULT
+    cursor: Line | None = None
+
+
+class ConflictSide(Answers):
+    """One side of a conflict."""
+
+    op_id: str
+    id: str | None = Field(description="The fact or drawer that the operation stands for.")
+    tool: str
+    device: str
+    agent: str | None
+    position: int
+    recorded_at: str
+
+
+class ConflictShown(Answers):
+    """A conflict; `left` stood first in canonical order and is null where that side is missing."""
+
+    id: str
+    area: str
+    kind: str
+    meaning: str
+    about: str
+    left: ConflictSide | None
+    right: ConflictSide
+
+
+class ListConflictsAnswers(Shown):
+    """One page of conflicts, newest first in canonical order."""
+
+    conflicts: list[ConflictShown]
+    total: int
+    cursor: str | None

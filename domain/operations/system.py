@@ -1,0 +1,33 @@
+"""Events that the palace records of itself. No surface can call them.
+
+Protects the history of what the palace was told: such an event changes what the log means, so it is
+in the log.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from domain.operations.common import Records
+
+
+class AcknowledgedRecords(Records):
+    """That a primary holds this device's shared stream up to a number.
+
+    Attributes:
+        stream_device: the incarnation whose stream was acknowledged.
+        log_id, head, link: of the primary's log when it acknowledged.
+        upto, chain: last number held there, and its chain (hex).
+        orders: op_id to order_hlc, where the primary's differs from what this log had.
+        hlc: the highest stamp that the primary held.
+    """
+
+    stream_device: str
+    log_id: str
+    head: int
+    link: str
+    upto: int
+    chain: str
+    orders: dict[str, int] = Field(default_factory=dict)
+    hlc: int
+    duplicate: bool = False

@@ -1,0 +1,80 @@
+"""What the pure rules need from outside, as questions. Implemented by `projections` and `replay`,
+never here.
+
+Protects the direction of the arrows: a rule that needs a fact of the palace asks for it through one
+of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from domain.belief import Fold, Held
+from domain.operation import Head, Operation
+
+
+class Text(NamedTuple):
+    """An immutable text that a drawer id stands for."""
+
+    drawer_id: str
+    wing: str
+    room: str
+    content: str
+
+
+class Known(Protocol):
+    """What the views hold at the log's head, asked under the write lock while an operation is
+    decided.
+    """
+
+    @property
+    def complete(self) -> bool:
+        """Whether this palace knows all there is; to an edge, what is missing may exist."""
+        ...
+
+    def spelling(self, kind: str, name: str, scope: str = "") -> str:
+        """The spelling in use for a `wing`, `room` (scope: its wing), `subject` or `predicate`,
+        else `name`.
+        """
+        ...
+
+    def held(self, fold: Fold, member: str) -> Held:
+        """The current rows of the key that a drawer id or a partition belongs to."""
+        ...
+
+    def text(self, drawer_id: str) -> Text | None:
+        """The text of a drawer, live or hidden; None where no event brought it."""
+        ...
+
+    def twin(self, wing: str, room: str, content: str) -> Text | None:
+        """A live drawer of the room whose content equals this one in `twin_form`."""
+        ...
+
+    def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
+        """The wings in which the predicate of the subject ever had that object."""
+        ...
+
+
+class LogReader(Protocol):
+    """A log as projections read it."""
+
+    @property
+    def log_id(self) -> str:
+        """Identity of the log."""
+        ...
+
+    def head(self) -> Head:
+        """The newest event."""
+        ...
+
+    def at(self, positions: Iterable[int]) -> Iterator[Operation]:
+        """The operations at some positions, in the order given."""
+        ...
+
+    def after(self, position: int, limit: int) -> Sequence[Operation]:
+        """At most `limit` operations behind a position, in order of arrival."""
+        ...
+
+
+Answer = dict[str, Any]
