@@ -110,8 +110,11 @@ def judge(
     if stored is not None:
         same = (stored.op_id, stored.chain) == (header.op_id, incoming.chain)
         return Duplicate(stored.position) if same else Forked(header.local_seq - 1)
-    if header.local_seq > head.local_seq + 1:
-        return Gap(head.local_seq + 1)
+    expected = head.local_seq + 1
+    if header.local_seq > expected:
+        return Gap(expected)
+    if header.local_seq < expected:
+        return Rejected("replay::malformed", f"{header.local_seq} is no number of a new event")
     if chained(head.chain, incoming.header_bytes) != incoming.chain:
         return Forked(head.local_seq)
     return permits(incoming)

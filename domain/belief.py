@@ -56,15 +56,34 @@ class Event(NamedTuple):
 
 
 def event_of(operation: Operation, stamp: int) -> Event:
-    """The event of a stored operation as one whole, at the stamp that this log knows for it."""
+    """The event of a stored operation as one whole, at the stamp that this log knows for it.
+
+    A null counts as left out: the form that `Records` check allows both.
+    """
     header = operation.header
     place = rank(stamp, header.origin_device, header.stream, header.local_seq, 0)
-    return Event(header.op_id, header.tool, operation.payload(), place, header.recorded_at)
+    stated = {name: value for name, value in operation.payload().items() if value is not None}
+    return Event(header.op_id, header.tool, stated, place, header.recorded_at)
+
+
+class Name(NamedTuple):
+    """A name as an event spells it; `kind` is wing, room, subject or predicate, `scope` a room's
+    wing.
+    """
+
+    kind: str
+    scope: str
+    name: str
+
+
+def nothing(event: Event) -> tuple[Any, ...]:
+    """For folds whose events bring none of a thing."""
+    return ()
 
 
 def one_part(event: Event) -> tuple[Event, ...]:
-    """The parts of an operation that is one whole."""
-    return (event,)
+    """The parts of an operation that is one whole; none once it is redacted or voided."""
+    return (event,) if event.payload else ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +97,10 @@ class Fold:
         members: what a part touches (drawer ids, a partition); members that one part touches share
             a key.
         evolve: changes `held` by one part and returns it. Total: it never raises on a stored event.
-        parts: the parts of an event, each with its index, payload and rank.
+        parts: the parts of an event, each with its number, payload and rank.
+        mentions: (kind, name) pairs that a part is found by: `drawer`, `wing`, `entity`.
+        names: the names that a part spells.
+        texts: the texts that a part brings: (drawer_id, wing, room, content).
     """
 
     name: str
@@ -87,6 +109,19 @@ class Fold:
     members: Callable[[Event], tuple[str, ...]]
     evolve: Callable[[Held, Event], Held]
     parts: Callable[[Event], tuple[Event, ...]] = one_part
+    mentions: Callable[[Event], tuple[tuple[str, str], ...]] = nothing
+    names: Callable[[Event], tuple[Name, ...]] = nothing
+    texts: Callable[[Event], tuple[tuple[str, str, str, str], ...]] = nothing
+
+
+class Finds(Protocol):
+    """Anything that answers which rows of a kind have a value in an indexed field, in canonical
+    order.
+    """
+
+    def find(self, kind: type[R], field: str, value: str) -> list[R]:
+        """The rows."""
+        ...
 
 
 class Held:
@@ -158,7 +193,7 @@ def _by_rank(row: Any) -> tuple[bytes, str]:
 
 
 def fold_all(fold: Fold, events: Iterable[Event]) -> Held:
-    """Fold events (given in canonical order, all of one key or of many) from nothing."""
+    """Fold the events of one key, given in canonical order, from nothing."""
     held = Held(fold.indexes)
     for event in events:
         for part in fold.parts(event):

@@ -112,6 +112,8 @@ def read_json(text: str | bytes) -> Any:
             refuses.
     """
     try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8-sig")  # json would take UTF-16 and UTF-32 as well
         value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except RecursionError:
         raise NotStorable(f"value is nested deeper than {NESTING_LEVELS_MAX} levels") from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from domain.belief import Event, Fold, Held
+from domain.belief import Event, Finds, Fold, Held, Name
 from domain.canonical import canonical
 from domain.conflicts import (
     SUPERSEDED_TWICE,
@@ -103,11 +103,11 @@ def updated(held: Held, event: Event) -> Held:
     supports = reached(held, old)
     if not supports:
         _note_no_target(held, event, old)
-    for support in supports:
+    for order, support in enumerate(supports):
         for left in dict.fromkeys((old, support.drawer_id)):
             if left != new and not _is_taken(held, left, support):
                 held.put(Taken(f"{left}/{support.id}", left, support.id, event.rank))
-        held.put(_carried(support, event))
+        held.put(_carried(support, event, order))
     return held
 
 
@@ -137,7 +137,7 @@ def deleted(held: Held, event: Event) -> Held:
     return held
 
 
-def reached(held: Held, drawer: str) -> list[Support]:
+def reached(held: Finds, drawer: str) -> list[Support]:
     """The supports that an edit of a drawer meets: those it holds; if none, those that updates took
     from it.
     """
@@ -148,7 +148,7 @@ def reached(held: Held, drawer: str) -> list[Support]:
     return [support for mark in taken for support in held.find(Support, "id", mark.support_id)]
 
 
-def known(held: Held, drawer: str) -> bool:
+def known(held: Finds, drawer: str) -> bool:
     """Whether a drawer holds, or ever held, a support, or has been hidden."""
     return bool(
         held.find(Support, "drawer_id", drawer)
@@ -175,12 +175,26 @@ def newest(supports: Iterable[Support]) -> Support:
     return max(supports, key=lambda support: (support.rank, support.id))
 
 
-def texts(event: Event) -> list[tuple[str, str, str, str]]:
-    """The texts that an event brings: (drawer_id, wing, room, content)."""
+def texts(event: Event) -> tuple[tuple[str, str, str, str], ...]:
+    """The text that an event brings: (drawer_id, wing, room, content)."""
     stated = event.payload
     if "content" not in stated:
-        return []
-    return [(stated["drawer_id"], stated["wing"], stated["room"], stated["content"])]
+        return ()
+    return ((stated["drawer_id"], stated["wing"], stated["room"], stated["content"]),)
+
+
+def names(event: Event) -> tuple[Name, ...]:
+    """The wing and room that an event spells."""
+    stated = event.payload
+    if "wing" not in stated:
+        return ()
+    wing, room = stated["wing"], stated["room"]
+    return Name("wing", "", wing), Name("room", wing, room)
+
+
+def mentions(event: Event) -> tuple[tuple[str, str], ...]:
+    """The drawers that an event is found by."""
+    return tuple(("drawer", drawer) for drawer in members(event))
 
 
 def members(event: Event) -> tuple[str, ...]:
@@ -213,6 +227,8 @@ def _close(held: Held, event: Event, old: str, at: int, new: str) -> None:
     for support in supports:
         held.put(support._replace(valid_to=max(support.valid_from, min(support.valid_to, at))))
     for drawer in dict.fromkeys([old, *(support.drawer_id for support in supports)]):
+        if drawer == new:
+            continue
         for earlier in held.find(Superseding, "drawer_id", drawer):
             if earlier.successor != new:
                 left = (earlier.op_id, earlier.successor)
@@ -246,13 +262,14 @@ def _support(event: Event, valid_from: int, valid_to: int) -> Support:
     )
 
 
-def _carried(support: Support, event: Event) -> Support:
+def _carried(support: Support, event: Event, order: int) -> Support:
+    """The support under its new text; supports that move together keep their order."""
     stated = event.payload
     return support._replace(
         drawer_id=stated["drawer_id"],
         tags=_json(stated["tags"]) if "tags" in stated else support.tags,
         recorded_at=event.recorded_at,
-        rank=event.rank,
+        rank=event.rank + order.to_bytes(2, "big"),
         op_id=event.op_id,
     )
 
@@ -280,4 +297,7 @@ DRAWERS: Final = Fold(
     },
     members=members,
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
+    mentions=mentions,
+    names=names,
+    texts=texts,
 )

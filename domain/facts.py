@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from domain.belief import Event, Fold, Held
+from domain.belief import Event, Fold, Held, Name
 from domain.canonical import comparable
 from domain.conflicts import SUPERSEDED_TWICE, TARGET_MISSING, Conflict, note
 from domain.identity import fact_id
@@ -138,7 +138,7 @@ def added(held: Held, event: Event) -> Held:
 def invalidated(held: Held, event: Event) -> Held:
     """kg_invalidate: every assertion of the object that reaches beyond `ended` ends there."""
     stated = event.payload
-    if stated["duplicate"]:
+    if stated.get("duplicate"):
         return held
     rows = held.find(Assertion, "object_key", comparable(stated["object"]))
     if not rows:
@@ -154,7 +154,7 @@ def superseded(held: Held, event: Event) -> Held:
     own.
     """
     stated = event.payload
-    if stated["duplicate"]:
+    if stated.get("duplicate"):
         return held
     at, new_key = stated["at"], comparable(stated["new_object"])
     old = held.find(Assertion, "object_key", comparable(stated["old_object"]))
@@ -322,6 +322,30 @@ def _partition_of(stated: dict[str, Any]) -> str:
     return partition(stated["wing"], stated["subject"], stated["predicate"])
 
 
+def mentions(event: Event) -> tuple[tuple[str, str], ...]:
+    """The wing and the entities that an event on facts is found by."""
+    stated = event.payload
+    named = (stated.get(name) for name in ("subject", "object", "old_object", "new_object"))
+    entities = dict.fromkeys(comparable(name) for name in named if name)
+    return ("wing", comparable(stated["wing"])), *(("entity", key) for key in entities)
+
+
+def names(event: Event) -> tuple[Name, ...]:
+    """The wing, subject and predicate that an event on facts spells."""
+    stated = event.payload
+    return (
+        Name("wing", "", stated["wing"]),
+        Name("subject", "", stated["subject"]),
+        Name("predicate", "", stated["predicate"]),
+    )
+
+
+def _declared_names(event: Event) -> tuple[Name, ...]:
+    predicate = Name("predicate", "", event.payload["predicate"])
+    wing = event.payload.get("wing")
+    return (predicate, Name("wing", "", wing)) if wing else (predicate,)
+
+
 _EVOLVE: Final = {
     "kg_add": added,
     "kg_invalidate": invalidated,
@@ -334,6 +358,8 @@ FACTS: Final = Fold(
     indexes={Assertion: ("object_key",), Source: (), Conflict: ()},
     members=lambda event: (_partition_of(event.payload),),
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
+    mentions=mentions,
+    names=names,
 )
 
 PREDICATES: Final = Fold(
@@ -344,4 +370,5 @@ PREDICATES: Final = Fold(
         register(event.payload.get("wing", EVERY_WING), event.payload["predicate"]),
     ),
     evolve=declared,
+    names=_declared_names,
 )

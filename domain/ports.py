@@ -64,6 +64,10 @@ class LogReader(Protocol):
         """Identity of the log."""
         ...
 
+    def position(self) -> int:
+        """The newest position, 0 in an empty log."""
+        ...
+
     def head(self) -> Head:
         """The newest event."""
         ...

@@ -66,7 +66,8 @@ def decide_update(asked: UpdateDrawerAsks, known: Known, now: int) -> Decided:
     if text is None:
         raise _unknown(asked.drawer_id)
     wing = known.spelling("wing", asked.wing) if asked.wing else text.wing
-    room = known.spelling("room", asked.room, wing) if asked.room else text.room
+    moves = asked.room is not None or wing != text.wing
+    room = known.spelling("room", asked.room or text.room, wing) if moves else text.room
     content = asked.content if asked.content is not None else text.content
     id = drawer_id(wing, room, content)
     payload: dict[str, Any] = {

@@ -87,7 +87,6 @@ class ShowOperationAsks(KnownThen):
 class Effect(Answers):
     """A row that the operation changed when this log folded it."""
 
-    area: str
     kind: str
     id: str
     change: str = Field(description="opened, changed or closed")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from domain.operations.common import (
     LIMIT_DEFAULT,
@@ -125,6 +125,13 @@ class SupersedeDrawerRecords(Records):
     tags: list[str] = Field(default_factory=list)
     revives: list[str] = Field(default_factory=list)
     duplicate: bool = False
+
+    @model_validator(mode="after")
+    def _a_whole_text_or_none(self) -> SupersedeDrawerRecords:
+        text = (self.drawer_id, self.wing, self.room, self.content)
+        if len({part is None for part in text}) > 1:
+            raise ValueError("drawer_id, wing, room and content come together or not at all")
+        return self
 
 
 class SupersedeDrawerAnswers(WriteAnswers):

@@ -1,0 +1,138 @@
+"""How a palace is made and opened: the one place where everything is wired. Tests use it too.
+
+Protects the order of things: a folder is checked before a file is opened, and views of another log
+are rebuilt before anyone reads them. May not do an operation itself.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from domain.errors import Unusable, invalid
+from domain.identity import device_name_from, valid_device
+from domain.operation import Context
+from palacelog import folder as folders
+from palacelog.palace import Palace
+from palacelog.settings import Settings, load
+from palacelog.system import System
+from projections.generations import Generations
+from projections.views import Views
+from replay.log import About, Log, create_log
+from replay.rebuild import Progress, first_generation, rebuild
+from replay.write_lock import WriteLock
+from replay.writer import Writer
+
+
+@dataclass
+class House:
+    """An open palace with the parts that the functions of `replay` work on."""
+
+    folder: folders.PalaceFolder
+    settings: Settings
+    system: System
+    log: Log
+    generations: Generations
+    lock: WriteLock
+    palace: Palace
+
+    def close(self) -> None:
+        """Close everything."""
+        self.palace.close()
+        self.lock.close()
+
+    def __enter__(self) -> House:
+        """Use it in a `with`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it at the end."""
+        self.close()
+
+
+def create_palace(
+    path: Path, device: str | None = None, *, system: System | None = None, force: bool = False
+) -> folders.PalaceFolder:
+    """Make a new palace.
+
+    Args:
+        device: its identity; default the host's name made to fit, plus four random characters.
+        force: also on a file system that is not safe.
+
+    Raises:
+        InvalidInput: the device's name cannot be one.
+        Refused: the folder cannot be a palace.
+    """
+    system = system or System()
+    name = device or device_name_from(socket.gethostname(), system.suffix())
+    if not valid_device(name) or "~" in name:
+        raise invalid(
+            "device", f"is {name!r}, which is no device name", "Use 1 to 64 of a-z, 0-9 and -."
+        )
+    folder = folders.prepare(path, force=force)
+    create_log(folder.log, About(system.log_id(), name))
+    log = Log(folder.log)
+    try:
+        first_generation(log, Generations(folder.views))
+    finally:
+        log.close()
+    folders.finish(folder, system.palace_id())
+    return folder
+
+
+def open_palace(
+    path: Path,
+    *,
+    system: System | None = None,
+    progress: Progress = lambda done, total: None,
+    **given: Any,
+) -> House:
+    """Open a palace.
+
+    Args:
+        progress: called with (folded, total) where views must be rebuilt first.
+        given: settings that win over environment and file.
+
+    Raises:
+        Unusable: it is none, of a newer schema, or locked.
+        InvalidInput: its settings are not valid.
+    """
+    folder = folders.existing(path)
+    settings = load(folder.path, **given)
+    system = system or System()
+    log = Log(folder.log)
+    lock = WriteLock(folder.path, settings.lock_timeout_seconds)
+    generations = Generations(folder.views)
+    if _of_another_log(generations, log):
+        rebuild(log, generations, lock, progress)
+    writer = Writer(
+        log,
+        generations,
+        lock,
+        system,
+        host=socket.gethostname(),
+        complete=settings.role == "primary",
+    )
+    context = Context(
+        agent=settings.agent,
+        client=settings.client,
+        session=settings.session,
+        principal=settings.principal,
+        session_mode=settings.session_mode,
+    )
+    palace = Palace(log, generations, writer, system, zone=settings.zone, context=context)
+    return House(folder, settings, system, log, generations, lock, palace)
+
+
+def _of_another_log(generations: Generations, log: Log) -> bool:
+    """Whether there are no views of this log; a lost tail is `replay.witness`'s matter."""
+    try:
+        views = Views(generations.current())
+    except Unusable:
+        return True
+    try:
+        return views.checkpoint().log_id != log.log_id
+    finally:
+        views.close()

@@ -1,0 +1,265 @@
+"""The palace: one call is the way through, for every surface and every test.
+
+    validate > gate > prepare > [write lock: decide > append > project > COMMIT] > answer
+    validate > gate > catch up > query > answer
+
+Protects the line: nothing reaches the log or the views another way. May not know a surface, and
+holds no rule of its own: what an operation means stands in `domain`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from domain import gate
+from domain.canonical import NotStorable, storable
+from domain.catalog import CATALOG, Entry
+from domain.errors import InvalidInput, PalaceError, Refused, invalid
+from domain.identity import base_device
+from domain.instants import KnownAt
+from domain.operation import Context, Draft, Operation, asked_digest
+from domain.operations.common import Asks, Clock
+from projections.generations import Generations
+from projections.queries import QUERIES
+from projections.reading import Reading
+from projections.sqlite import connect, snapshot
+from projections.views import read_checkpoint
+from replay.log import Log
+from replay.storage_errors import storage_error
+from replay.writer import System, Turn, Writer
+
+
+class Caller(Protocol):
+    """What every surface talks to."""
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], context: Context | None = None
+    ) -> dict[str, Any]:
+        """Do one operation."""
+        ...
+
+
+class Palace:
+    """An open palace. Safe to use from any number of threads."""
+
+    def __init__(
+        self,
+        log: Log,
+        generations: Generations,
+        writer: Writer,
+        system: System,
+        *,
+        zone: str,
+        context: Context,
+    ) -> None:
+        """Put the parts together; `bootstrap.open_palace` does this.
+
+        Args:
+            zone: IANA zone of times without one.
+            context: who calls, where a call does not say.
+        """
+        self.log = log
+        self.writer = writer
+        self._generations = generations
+        self._system = system
+        self._zone = zone
+        self._context = context
+        self._readers = _Readers(generations)
+
+    def close(self) -> None:
+        """Finish what is being written and close every file. Idempotent."""
+        self._readers.close()
+        self.writer.close()
+        self.log.close()
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], context: Context | None = None
+    ) -> dict[str, Any]:
+        """Do one operation.
+
+        Args:
+            tool: a name of the catalog.
+            arguments: as `asks` of that operation says; times as texts.
+            context: who asks and how much memory the session has; default as configured.
+
+        Returns:
+            As `answers` of that operation says; of a write once it is durable.
+
+        Raises:
+            PalaceError: refused, invalid input, or storage that failed. Nothing was changed then.
+        """
+        who = self._context if context is None else context
+        entry = CATALOG.get(tool)
+        gate.check(tool, gate.WRITE if entry is None else entry.operation_class, who.session_mode)
+        if entry is None:
+            raise InvalidInput(
+                "input::unknown_tool", f"There is no tool {tool!r}.", "See the list of operations."
+            )
+        asked = self._validate(entry, arguments)
+        try:
+            return (
+                self._write(entry, asked, arguments, who)
+                if entry.writes
+                else self._read(entry, asked)
+            )
+        except (sqlite3.Error, OSError) as error:
+            raise storage_error(error) from error
+
+    def _validate(self, entry: Entry, arguments: Mapping[str, Any]) -> Asks:
+        try:
+            storable(dict(arguments), entry.name)
+            clock = Clock(self._zone, self._system.now())
+            return entry.asks.model_validate(dict(arguments), context=clock)
+        except NotStorable as error:
+            raise InvalidInput("input::invalid", f"{error}.", "Send what JSON can hold.") from None
+        except ValidationError as error:
+            raise _first_fault(error) from None
+
+    def _write(
+        self, entry: Entry, asked: Asks, arguments: Mapping[str, Any], context: Context
+    ) -> dict[str, Any]:
+        key = getattr(asked, "idempotency_key", None)
+        as_asked = dict(arguments)
+
+        def turn(at: Turn) -> Operation:
+            if key is not None:
+                earlier = _answered(at, key, entry.name, as_asked, context)
+                if earlier is not None:
+                    return earlier
+            assert entry.decide is not None
+            payload, target = entry.decide(asked, at.known, at.now)
+            return at.append(
+                Draft(
+                    tool=entry.name,
+                    payload=payload,
+                    asked=as_asked,
+                    context=context,
+                    target=target,
+                    idempotency_key=key,
+                )
+            )
+
+        return answer(entry, self.writer.do(turn))
+
+    def _read(self, entry: Entry, asked: Asks) -> dict[str, Any]:
+        with self.reading(
+            getattr(asked, "as_of", None), getattr(asked, "known_at", None)
+        ) as reading:
+            return QUERIES[entry.name](reading, asked)
+
+    @contextmanager
+    def reading(
+        self, as_of: int | None = None, known_at: KnownAt | None = None
+    ) -> Iterator[Reading]:
+        """One snapshot of the views, caught up with the log, at one moment."""
+        self._catch_up()
+        with snapshot(self._readers.get()) as cursor:
+            yield Reading(
+                cursor,
+                self.log,
+                now=self._system.now(),
+                device=self.log.about.device,
+                as_of=as_of,
+                known_at=known_at,
+            )
+
+    def _catch_up(self) -> None:
+        """Have the writer fold what the log has and the views lack; a lost tail does not stop
+        reads.
+        """
+        with snapshot(self._readers.get()) as cursor:
+            behind = read_checkpoint(cursor).position < self.log.position()
+        if behind:
+            self.writer.do(lambda turn: None)
+
+
+class _Readers:
+    """One reading connection a thread, reopened when another generation counts."""
+
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._opened: list[sqlite3.Connection] = []
+
+    def get(self) -> sqlite3.Connection:
+        """This thread's connection."""
+        mark = self._generations.mark()
+        held: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if held is not None and self._local.mark == mark:
+            return held
+        if held is not None:
+            self._forget(held)
+        opened = connect(self._generations.current(), synchronous="NORMAL", read_only=True)
+        with self._lock:
+            self._opened.append(opened)
+        self._local.connection, self._local.mark = opened, mark
+        return opened
+
+    def close(self) -> None:
+        """Close all of them."""
+        with self._lock:
+            opened, self._opened = self._opened, []
+        for connection in opened:
+            connection.close()
+
+    def _forget(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            self._opened.remove(connection)
+        connection.close()
+
+
+def answer(entry: Entry, operation: Operation) -> dict[str, Any]:
+    """The answer to a write: a function of the stored event alone."""
+    header, payload = operation.header, operation.payload()
+    assert entry.answer is not None
+    own = entry.answer(payload, header.op_id) if operation.recorded.payload is not None else {}
+    return {
+        "op_id": header.op_id,
+        "origin_device": header.origin_device,
+        "stream": header.stream,
+        "local_seq": header.local_seq,
+        "position": operation.position,
+        "duplicate": bool(payload.get("duplicate", False)),
+    } | own
+
+
+def _answered(
+    turn: Turn, key: str, tool: str, asked: dict[str, Any], context: Context
+) -> Operation | None:
+    """The operation that this key was used for already.
+
+    Raises:
+        Refused: `palacelog::idempotency::conflict`, it was used for something else.
+    """
+    position = turn.folding.keyed(base_device(turn.log.about.device), context.principal, key)
+    if position is None:
+        return None
+    [operation] = turn.log.at([position])
+    header, nonce = operation.header, operation.recorded.nonce
+    if nonce is not None and asked_digest(nonce, tool, asked).hex() != header.asked_digest:
+        raise Refused(
+            "idempotency::conflict",
+            f"The idempotency key {key!r} was used for another call.",
+            "Use a new key for a new call.",
+            position,
+        )
+    return operation
+
+
+def _first_fault(error: ValidationError) -> PalaceError:
+    fault = error.errors()[0]
+    reason = fault["msg"].removeprefix("Value error, ")
+    reason = reason[:1].lower() + reason[1:] if not reason.startswith(("'", '"')) else reason
+    field = ".".join(str(part) for part in fault["loc"]) or "arguments"
+    if fault["type"] == "extra_forbidden":
+        return invalid(field, "is not an argument of this operation", "See the operation's help.")
+    if fault["type"] == "missing":
+        return invalid(field, "is missing", f"Give `{field}`.")
+    return invalid(field, f"is not valid: {reason.rstrip('.')}")

@@ -1,0 +1,118 @@
+"""The settings of a palace: a TOML file in its folder, overridden by the environment.
+
+Protects against silent misconfiguration: an unknown key or a value that cannot be is an error that
+names it. Settings decide how this process works; what changes the meaning of history is an
+operation, never a setting.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from domain.errors import InvalidInput
+from domain.gate import session_mode
+from domain.instants import InstantError, zone_named
+
+PALACE_VARIABLE: Final = "PALACELOG_PALACE"
+SETTINGS_FILE: Final = "settings.toml"
+DEFAULT_FOLDER: Final = "~/.palacelog"
+
+
+class Settings(BaseSettings):
+    """How this process uses a palace.
+
+    Attributes:
+        zone: IANA zone of times without one; never the host's.
+        role: `primary` knows all there is; on an `edge` a target that is missing may exist
+            elsewhere.
+        lock_timeout_seconds: how long a write waits for another process.
+        session_mode: of calls that name none (also `--mode`, `PALACELOG_MODE`).
+        agent, client, session, principal: who calls, where the caller does not say.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="PALACELOG_", extra="forbid", frozen=True)
+
+    zone: str = "UTC"
+    role: Literal["primary", "edge"] = "primary"
+    lock_timeout_seconds: float = Field(30.0, gt=0, le=3600)
+    session_mode: str = Field("full", validation_alias="PALACELOG_MODE")
+    agent: str | None = None
+    client: str | None = None
+    session: str | None = None
+    principal: str | None = None
+
+    @field_validator("zone")
+    @classmethod
+    def _known_zone(cls, name: str) -> str:
+        try:
+            zone_named(name)
+        except InstantError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+    @field_validator("session_mode")
+    @classmethod
+    def _known_mode(cls, mode: str) -> str:
+        try:
+            return session_mode(mode)
+        except InvalidInput as error:
+            raise ValueError(error.message) from None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What the caller passes, else the environment, else the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load(folder: Path, **given: Any) -> Settings:
+    """The settings of a palace.
+
+    Args:
+        given: values that win over environment and file.
+
+    Raises:
+        InvalidInput: `palacelog::settings::invalid`, naming each key that is wrong.
+    """
+
+    class OfFolder(Settings):
+        model_config = SettingsConfigDict(toml_file=folder / SETTINGS_FILE)
+
+    try:
+        return OfFolder(**{key: value for key, value in given.items() if value is not None})
+    except ValidationError as error:
+        named = "; ".join(
+            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+        )
+        raise InvalidInput(
+            "settings::invalid",
+            f"The settings are not valid: {named}.",
+            f"Correct {SETTINGS_FILE} in the palace's folder, or the variable in the environment.",
+        ) from None
+    except ValueError as error:
+        raise InvalidInput(
+            "settings::invalid",
+            f"{SETTINGS_FILE} is not TOML: {error}.",
+            f"Correct {SETTINGS_FILE} in the palace's folder.",
+        ) from None
+
+
+def default_folder() -> Path:
+    """Where the palace is when nobody says: `PALACELOG_PALACE`, else `~/.palacelog`."""
+    return Path(os.environ.get(PALACE_VARIABLE) or DEFAULT_FOLDER).expanduser()

@@ -1,0 +1,184 @@
+"""What is asked about the events themselves.
+
+Protects the trail: lists show headers, and only `show_operation` shows a payload.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import bindparam, func, or_, select
+
+from domain.canonical import comparable
+from domain.errors import Refused
+from domain.instants import ENDLESS, show
+from domain.operation import Operation
+from domain.operations.audit import ListOperationsAsks, ShowOperationAsks
+from projections import tables
+from projections.queries.paging import cursor_text, resume
+from projections.reading import Reading
+from projections.tables import BELIEFS, Prepared
+
+_B: Any = bindparam
+_operations, _mentions, _texts = tables.operations, tables.mentions, tables.texts
+
+
+def _optional(name: str, condition: Any) -> Any:
+    return or_(_B(name, type_=_operations.c.op_id.type).is_(None), condition)
+
+
+def _mentioning(kind: str, name: str) -> Any:
+    return _operations.c.position.in_(
+        select(_mentions.c.position).where(_mentions.c.kind == kind, _mentions.c.name == _B(name))
+    )
+
+
+_IN_WING = or_(
+    _mentioning("wing", "wing"),
+    _operations.c.position.in_(
+        select(_mentions.c.position)
+        .select_from(_mentions.join(_texts, _texts.c.drawer_id == _mentions.c.name))
+        .where(_mentions.c.kind == "drawer", _texts.c.wing_key == _B("wing"))
+    ),
+)
+_CHOSEN = (
+    _operations.c.position <= _B("position"),
+    or_(
+        _B("device", type_=_operations.c.device.type).is_(None),
+        _operations.c.device == _B("device"),
+        _operations.c.base_device == _B("device"),
+    ),
+    _optional("tool", _operations.c.tool == _B("tool")),
+    _optional("agent", _operations.c.agent == _B("agent")),
+    _optional("session", _operations.c.session == _B("session")),
+    _optional("wing", _IN_WING),
+    _optional("drawer_id", _mentioning("drawer", "drawer_id")),
+    _optional("entity", _mentioning("entity", "entity")),
+    _operations.c.recorded_at >= _B("since"),
+    _operations.c.recorded_at < _B("before"),
+)
+_LINE: Final = (
+    "position",
+    "op_id",
+    "tool",
+    "device",
+    "host",
+    "stream",
+    "local_seq",
+    "agent",
+    "client",
+    "session",
+    "principal",
+    "session_mode",
+    "memory_mode",
+    "recorded_at",
+    "logged_at",
+)
+_PAGE = Prepared(
+    select(*(_operations.c[name] for name in _LINE))
+    .where(*_CHOSEN, _operations.c.position < _B("behind"))
+    .order_by(_operations.c.position.desc())
+    .limit(_B("limit"))
+)
+_TOTAL = Prepared(select(func.count()).where(*_CHOSEN))
+_POSITION_OF = Prepared(
+    select(_operations.c.position).where(
+        _operations.c.op_id == _B("op_id"), _operations.c.position <= _B("position")
+    )
+)
+_EFFECTS: Final = {
+    kind: Prepared(
+        select(table.c.id, table.c.believed_from == _B("at"))
+        .where(
+            table.c.key.in_(
+                select(tables.touches.c.key).where(tables.touches.c.position == _B("at"))
+            ),
+            or_(table.c.believed_from == _B("at"), table.c.believed_until == _B("at")),
+        )
+        .order_by(table.c.id)
+    )
+    for kind, table in BELIEFS.items()
+}
+
+
+def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, Any]:
+    """One page of headers, newest first in order of arrival."""
+    last = resume("list_operations", reading, asked.cursor, (int,))
+    names = {"wing": asked.wing, "entity": asked.entity}
+    chosen: dict[str, Any] = {
+        "device": asked.device,
+        "tool": asked.tool,
+        "agent": asked.agent,
+        "session": asked.session,
+        "drawer_id": asked.drawer_id,
+        "since": -ENDLESS if asked.since is None else asked.since,
+        "before": ENDLESS if asked.before is None else asked.before,
+    } | {name: value and comparable(value) for name, value in names.items()}
+    if asked.outcome == "refused":
+        return reading.shown() | {"operations": [], "total": 0, "cursor": None}
+    behind = last[0] if last else ENDLESS
+    rows = reading.rows(_PAGE, **chosen, behind=behind, limit=asked.limit + 1)
+    [(total,)] = reading.rows(_TOTAL, **chosen)
+    page, more = rows[: asked.limit], len(rows) > asked.limit
+    return reading.shown() | {
+        "operations": [_line(dict(zip(_LINE, row, strict=True))) for row in page],
+        "total": total,
+        "cursor": cursor_text("list_operations", reading, [page[-1][0]]) if more else None,
+    }
+
+
+def show_operation(reading: Reading, asked: ShowOperationAsks) -> dict[str, Any]:
+    """One operation with its payload, what proves it, and the rows that it changed."""
+    position = asked.position
+    if position is None:
+        found = reading.rows(_POSITION_OF, op_id=asked.op_id)
+        position = found[0][0] if found else 0
+    if not 1 <= position <= reading.position:
+        raise Refused(
+            "operations::unknown",
+            f"This log holds no such operation up to position {reading.position}.",
+            "List them with list_operations.",
+        )
+    [operation] = reading.log.at([position])
+    return reading.shown() | {"operation": _whole(reading, operation)}
+
+
+def _whole(reading: Reading, operation: Operation) -> dict[str, Any]:
+    header, recorded = operation.header, operation.recorded
+    fields = header._asdict() | {
+        "position": operation.position,
+        "device": header.origin_device,
+        "host": header.origin_host,
+        "logged_at": operation.logged_at,
+    }
+    return _line({name: fields[name] for name in _LINE}) | {
+        "schema": header.schema,
+        "hlc": header.hlc,
+        "order_hlc": operation.order_hlc,
+        "target": header.target,
+        "idempotency_key": header.idempotency_key,
+        "payload": None if recorded.payload is None else orjson.loads(recorded.payload),
+        "payload_digest": header.payload_digest,
+        "asked_digest": header.asked_digest,
+        "chain": recorded.chain.hex(),
+        "link": operation.link.hex(),
+        "effects": _effects(reading, operation.position),
+    }
+
+
+def _effects(reading: Reading, position: int) -> list[dict[str, Any]]:
+    effects = []
+    for kind, statement in _EFFECTS.items():
+        seen: dict[str, set[int]] = {}
+        for id, opened in statement(reading.cursor, at=position).fetchall():
+            seen.setdefault(id, set()).add(opened)
+        for id, changes in seen.items():
+            change = "changed" if len(changes) == 2 else "opened" if changes == {1} else "closed"
+            effects.append({"kind": kind.__name__.lower(), "id": id, "change": change})
+    return effects
+
+
+def _line(fields: dict[str, Any]) -> dict[str, Any]:
+    times = {name: show(fields[name]) for name in ("recorded_at", "logged_at")}
+    return fields | times | {"outcome": "accepted"}

@@ -1,0 +1,73 @@
+"""How this house opens SQLite: one function, one set of pragmas, for the log and the views alike.
+
+Protects durability and the write lock: WAL with checkpoints only where we ask for them, busy
+waiting bounded, transactions begun by hand. May not know what is stored. `connection_class` is the
+seam where tests let the n-th database call fail.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from domain.canonical import comparable
+
+BUSY_SECONDS: Final = 30.0
+WAL_PAGES_MAX: Final = 2_000
+
+connection_class: type[sqlite3.Connection] = sqlite3.Connection
+
+
+def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3.Connection:
+    """Open a database file in WAL mode, in autocommit: every BEGIN is ours.
+
+    Args:
+        synchronous: FULL where a commit must survive power loss (the log), NORMAL where it can be
+            rebuilt (the views).
+        read_only: refuse statements that write. The file is opened for writing all the same, as
+            WAL readers need the shared memory file.
+
+    In SQL, `folded(name)` is the comparable form of a name.
+    """
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        factory=connection_class,
+    )
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"PRAGMA synchronous={synchronous}")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute("PRAGMA cache_size=-32768")
+    connection.execute("PRAGMA temp_store=MEMORY")
+    connection.create_function("folded", 1, comparable, deterministic=True)
+    if read_only:
+        connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
+    """Read from one snapshot: a transaction that only reads, and is always ended."""
+    cursor = connection.cursor()
+    cursor.execute("BEGIN")
+    try:
+        yield cursor
+    finally:
+        if connection.in_transaction:
+            cursor.execute("ROLLBACK")
+        cursor.close()
+
+
+def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:
+    """Move the WAL into the database. Only under the write lock (SQLite 3.7.0 to 3.51.2 need it).
+
+    Args:
+        how: PASSIVE while others work, TRUNCATE when leaving.
+    """
+    connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()

@@ -1,0 +1,240 @@
+"""All tables of the views, and the statements that are compiled once and run on the driver's
+cursor.
+
+Protects the views' shape: the belief tables are made from the folds' row classes, so a row and its
+table cannot drift apart. May not decide anything: no rule of the palace stands here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any, Final, get_type_hints
+
+from sqlalchemy import (
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.sql import ClauseElement
+
+from domain.conflicts import Conflict
+from domain.drawers import Superseding, Support, Taken, Tombstone
+from domain.facts import Assertion, Declared, Source
+
+VIEWS_SCHEMA: Final = 1
+STILL_BELIEVED: Final = 2**63 - 1
+_DIALECT: Final = sqlite.dialect(paramstyle="named")
+_COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
+
+metadata = MetaData()
+
+about = Table(
+    "about",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+checkpoint = Table(
+    "checkpoint",
+    metadata,
+    Column("log_id", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("link", LargeBinary, nullable=False),
+    Column("logged_at", Integer, nullable=False),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("position", Integer, primary_key=True),
+    Column("op_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("device", Text, nullable=False),
+    Column("base_device", Text, nullable=False),
+    Column("host", Text),
+    Column("stream", Text, nullable=False),
+    Column("local_seq", Integer, nullable=False),
+    Column("recorded_at", Integer, nullable=False),
+    Column("logged_at", Integer, nullable=False),
+    Column("rank", LargeBinary, nullable=False),
+    Column("agent", Text),
+    Column("client", Text),
+    Column("session", Text),
+    Column("principal", Text),
+    Column("session_mode", Text, nullable=False),
+    Column("memory_mode", Text, nullable=False),
+    Column("idempotency_key", Text),
+    Index("operations_by_op", "op_id", unique=True),
+    Index("operations_by_rank", "rank"),
+    Index("operations_by_logged_at", "logged_at"),
+    Index("operations_by_stream", "device", "stream", "local_seq"),
+)
+Index(
+    "operations_by_key",
+    operations.c.base_device,
+    operations.c.idempotency_key,
+    sqlite_where=operations.c.idempotency_key.is_not(None),
+)
+
+mentions = Table(
+    "mentions",
+    metadata,
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    PrimaryKeyConstraint("kind", "name", "position"),
+    sqlite_with_rowid=False,
+)
+
+names = Table(
+    "names",
+    metadata,
+    Column("kind", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("folded", Text, nullable=False),
+    Column("spelling", Text, nullable=False),
+    PrimaryKeyConstraint("kind", "scope", "folded"),
+    sqlite_with_rowid=False,
+)
+
+texts = Table(
+    "texts",
+    metadata,
+    Column("drawer_id", Text, primary_key=True),
+    Column("wing", Text, nullable=False),
+    Column("room", Text, nullable=False),
+    Column("wing_key", Text, nullable=False),
+    Column("room_key", Text, nullable=False),
+    Column("twin", LargeBinary, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+    Index("texts_by_twin", "twin"),
+    Index("texts_by_place", "wing_key", "room_key"),
+)
+
+acknowledgements = Table(
+    "acknowledgements",
+    metadata,
+    Column("position", Integer, primary_key=True),
+    Column("stream_device", Text, nullable=False),
+    Column("upto", Integer, nullable=False),
+    Column("log_id", Text, nullable=False),
+    Column("head", Integer, nullable=False),
+    Index("acknowledgements_by_stream", "stream_device"),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("area", Text, nullable=False),
+    Column("newest", LargeBinary, nullable=False),
+    Column("touched", Integer, nullable=False),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("area", Text, nullable=False),
+    Column("member", Text, nullable=False),
+    Column("key", Integer, nullable=False),
+    PrimaryKeyConstraint("area", "member"),
+    Index("members_by_key", "key"),
+    sqlite_with_rowid=False,
+)
+
+touches = Table(
+    "touches",
+    metadata,
+    Column("key", Integer, nullable=False),
+    Column("rank", LargeBinary, nullable=False),
+    Column("position", Integer, nullable=False),
+    PrimaryKeyConstraint("key", "rank"),
+    Index("touches_by_position", "position"),
+    sqlite_with_rowid=False,
+)
+
+
+def _belief_table(kind: type[Any], name: str, *indexes: tuple[str, ...]) -> Table:
+    """The table of a row class: its fields, the key, and from and until which position it was
+    believed.
+    """
+    hints = get_type_hints(kind)
+    fields = [
+        Column(field, _column_type(hints[field]), nullable=_optional(hints[field]))
+        for field in kind._fields
+    ]
+    return Table(
+        name,
+        metadata,
+        *fields,
+        Column("key", Integer, nullable=False),
+        Column("believed_from", Integer, nullable=False),
+        Column("believed_until", Integer, nullable=False),
+        *(Index(f"{name}_by_{'_'.join(fields)}", *fields, "believed_until") for fields in indexes),
+    )
+
+
+def _column_type(hint: Any) -> Any:
+    plain = next((one for one in getattr(hint, "__args__", (hint,)) if one is not type(None)), hint)
+    return _COLUMN_TYPES[plain]
+
+
+def _optional(hint: Any) -> bool:
+    return type(None) in getattr(hint, "__args__", ())
+
+
+BELIEFS: Final[dict[type[Any], Table]] = {
+    Support: _belief_table(Support, "supports", ("drawer_id",), ("id",), ("key",)),
+    Taken: _belief_table(Taken, "taken", ("drawer_id",), ("key",)),
+    Tombstone: _belief_table(Tombstone, "tombstones", ("drawer_id",), ("key",)),
+    Superseding: _belief_table(
+        Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
+    ),
+    Assertion: _belief_table(
+        Assertion, "assertions", ("key", "object_key"), ("subject_key",), ("object_key",), ("id",)
+    ),
+    Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
+    Declared: _belief_table(Declared, "declared", ("id",), ("key",)),
+    Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",)),
+}
+
+
+class Prepared:
+    """A statement compiled once; run as often as needed on a cursor of the driver."""
+
+    def __init__(self, statement: ClauseElement) -> None:
+        """Compile for SQLite with named parameters; constants of the statement are bound here."""
+        compiled = statement.compile(dialect=_DIALECT)
+        self.sql = str(compiled)
+        self._constants = {
+            name: value for name, value in compiled.params.items() if value is not None
+        }
+
+    def __call__(self, cursor: sqlite3.Cursor, **parameters: Any) -> sqlite3.Cursor:
+        """Execute with named parameters."""
+        return cursor.execute(self.sql, self._constants | parameters)
+
+
+def create(cursor: sqlite3.Cursor) -> None:
+    """Create every table and index in an empty views file."""
+    for statement in _creation():
+        cursor.execute(statement)
+
+
+def _creation() -> Iterable[str]:
+    for table in metadata.sorted_tables:
+        yield str(CreateTable(table).compile(dialect=_DIALECT))
+        for index in sorted(table.indexes, key=lambda one: str(one.name)):
+            yield str(CreateIndex(index).compile(dialect=_DIALECT))

@@ -1,0 +1,84 @@
+"""Rebuilding: every view made again from the log, beside the one that answers meanwhile.
+
+Protects the readers: the old generation counts until the new one has caught up; then, under the
+write lock, one rename makes the switch. A rebuild that dies leaves a file that nobody looks at; the
+next one removes it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from projections.generations import Generations, sync_folder
+from projections.views import Views, create
+from replay.crash_points import reach
+from replay.log import Log
+from replay.write_lock import WriteLock
+
+AT_ONCE: Final = 2_000
+Progress = Callable[[int, int], None]
+
+
+def _silent(done: int, total: int) -> None:
+    return None
+
+
+def rebuild(
+    log: Log, generations: Generations, lock: WriteLock, progress: Progress = _silent
+) -> int:
+    """Make a new generation and switch to it.
+
+    Args:
+        progress: called with (folded, total) now and then.
+
+    Returns:
+        The position that it has reached.
+    """
+    path = generations.next()
+    create(path, log.log_id)
+    views = Views(path, for_bulk=True)
+    try:
+        _fold_up_to(log, views, log.position(), progress)
+        reach("rebuild.folded")
+        with lock.held():
+            _fold_up_to(log, views, log.position(), progress)
+            position = views.checkpoint().position
+            views.move_wal("TRUNCATE")
+            _sync(path)
+            generations.switch(path)
+        reach("rebuild.switched")
+    finally:
+        views.close()
+    generations.prune()
+    return position
+
+
+def first_generation(log: Log, generations: Generations) -> None:
+    """The views of a log that has no events yet."""
+    path = generations.next()
+    create(path, log.log_id)
+    _sync(path)
+    generations.switch(path)
+
+
+def _fold_up_to(log: Log, views: Views, total: int, progress: Progress) -> None:
+    while (done := views.checkpoint().position) < total:
+        progress(done, total)
+        with views.writing(log) as folding:
+            folding.fold_all(log.after(done, AT_ONCE))
+            views.commit()
+        if done // (AT_ONCE * 10) != (done + AT_ONCE) // (AT_ONCE * 10):
+            views.move_wal()
+    progress(total, total)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    sync_folder(path.parent)

@@ -1,0 +1,50 @@
+"""What went wrong in the database or the file system, as an error with a cure.
+
+Protects the caller from a driver's sentence: nothing was acknowledged, so nothing is lost; the help
+says what to free, fix or restore.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from typing import Final
+
+from domain.errors import Damaged, PalaceError, Unusable
+
+_FULL: Final = ("database or disk is full", "no space left", "disk quota")
+_LOCKED: Final = ("locked", "busy")
+_DAMAGED: Final = ("malformed", "not a database", "corrupt")
+
+
+def storage_error(error: Exception) -> PalaceError:
+    """The palace error for a database or system error; the original belongs into `__cause__`."""
+    if isinstance(error, PalaceError):
+        return error
+    text = str(error).lower()
+    if any(part in text for part in _FULL) or getattr(error, "errno", None) in _FULL_NUMBERS:
+        return Unusable(
+            "storage::full",
+            "There is no room left to write; the operation was not recorded.",
+            "Free some space and call again; reads go on meanwhile.",
+        )
+    if any(part in text for part in _LOCKED):
+        return Unusable(
+            "palace::locked",
+            "A database of the palace is locked by another program.",
+            "Close other programs that have the palace's files open, and call again.",
+        )
+    if isinstance(error, sqlite3.DatabaseError) and any(part in text for part in _DAMAGED):
+        return Damaged(
+            "storage::damaged",
+            "A database of the palace is damaged.",
+            "Run `palacelog log verify`; it says whether to rebuild views or to restore the log.",
+        )
+    return Unusable(
+        "storage::failed",
+        f"The database could not be read or written ({type(error).__name__}: {error}).",
+        "Nothing was recorded. Look at the disk, then call again; `palacelog doctor` helps.",
+    )
+
+
+_FULL_NUMBERS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -1,0 +1,279 @@
+"""The writer: one thread per process, through which everything that changes a palace goes.
+
+Protects durability and order: decide, append, project, COMMIT log (fsync), COMMIT views, answer.
+What waits in the queue shares a commit. A turn that fails is rolled back alone: the batch is undone
+and each of its turns is taken again by itself, so that nobody pays for another's failure and
+nothing half done is ever committed.
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+from domain.acceptance import Outcome, Rejected
+from domain.errors import PalaceError, Unusable
+from domain.hlc import next_hlc
+from domain.operation import Draft, Operation, Recorded
+from projections.generations import Generations
+from projections.known import SqlKnown
+from projections.views import Folding, Views
+from replay.crash_points import reach
+from replay.log import AT_ONCE, Log
+from replay.storage_errors import storage_error
+from replay.witness import check
+from replay.write_lock import WriteLock
+
+TURNS_PER_COMMIT_MAX: Final = 128
+EVENTS_PER_WAL_MOVE: Final = 2_000
+
+T = TypeVar("T")
+
+
+class System(Protocol):
+    """Clock and chance, which only `palacelog.system` has."""
+
+    def now(self) -> int:
+        """Microseconds UTC."""
+        ...
+
+    def nonce(self) -> bytes:
+        """16 random bytes."""
+        ...
+
+
+class Turn:
+    """What one caller may do while the writer holds the write lock."""
+
+    def __init__(
+        self, log: Log, folding: Folding, known: SqlKnown, system: System, host: str
+    ) -> None:
+        """Work inside the open transactions of log and views."""
+        self.log = log
+        self.folding = folding
+        self.known = known
+        self._system = system
+        self._host = host
+        self.now = system.now()
+
+    def append(self, draft: Draft, at_least: int = -1) -> Operation:
+        """Append and project a decided operation.
+
+        Args:
+            at_least: a stamp seen elsewhere that the operation must come after.
+        """
+        operation = self.log.append(
+            draft,
+            host=self._host,
+            recorded_at=self.now,
+            hlc=next_hlc(max(self.folding.newest_stamp(), at_least), self.now),
+            nonce=self._system.nonce(),
+        )
+        reach("log.appended")
+        self._project(operation)
+        return operation
+
+    def receive(
+        self,
+        incoming: Recorded,
+        claim: int | None,
+        permits: Callable[[Recorded], Rejected | None],
+    ) -> Outcome:
+        """Judge an event from elsewhere; append and project it where it is the next."""
+        outcome, operation = self.log.receive(incoming, claim=claim, now=self.now, permits=permits)
+        if operation is not None:
+            self._project(operation)
+        return outcome
+
+    def _project(self, operation: Operation) -> None:
+        self.folding.fold(operation)
+        self.folding.reached(operation)
+
+
+@dataclass
+class _Job:
+    work: Callable[[Turn], Any]
+    future: Future[Any]
+
+
+class Writer:
+    """Runs turns one after the other under the write lock, many to a commit."""
+
+    def __init__(
+        self,
+        log: Log,
+        generations: Generations,
+        lock: WriteLock,
+        system: System,
+        *,
+        host: str,
+        complete: bool,
+    ) -> None:
+        """Start the thread.
+
+        Args:
+            complete: whether this palace knows all there is (see `domain.ports.Known`).
+        """
+        self._log = log
+        self._generations = generations
+        self._lock = lock
+        self._system = system
+        self._host = host
+        self._complete = complete
+        self._views: Views | None = None
+        self._mark = (0, 0)
+        self._since_wal_move = 0
+        self.commits = 0
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="palacelog-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Turn], T]) -> Future[T]:
+        """Queue a turn; the future is done once it is durable, or has failed without a trace."""
+        if self._closed:
+            raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
+        future: Future[T] = Future()
+        self._jobs.put(_Job(work, future))
+        return future
+
+    def do(self, work: Callable[[Turn], T]) -> T:
+        """Queue a turn and wait for it."""
+        return self.submit(work).result()
+
+    def close(self) -> None:
+        """Finish what is queued, stop the thread, move the WALs, close the views."""
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.put(None)
+        self._thread.join()
+        try:
+            with self._lock.held():
+                self._move_wals("TRUNCATE")
+                self._close_views()
+        except (PalaceError, sqlite3.Error):
+            self._close_views()
+
+    def _run(self) -> None:
+        while True:
+            jobs, last = self._take()
+            if jobs:
+                self._serve(jobs)
+            if last:
+                return
+
+    def _take(self) -> tuple[list[_Job], bool]:
+        """What waits now, at least one; whether the end was reached."""
+        jobs: list[_Job] = []
+        waiting = self._jobs.get()
+        while True:
+            if waiting is None:
+                return jobs, True
+            if waiting.future.set_running_or_notify_cancel():
+                jobs.append(waiting)
+            if len(jobs) >= TURNS_PER_COMMIT_MAX:
+                return jobs, False
+            try:
+                waiting = self._jobs.get_nowait()
+            except queue.Empty:
+                return jobs, False
+
+    def _serve(self, jobs: list[_Job]) -> None:
+        try:
+            outcomes = self._commit_together(jobs)
+        except Exception as error:  # noqa: BLE001 - every caller must get an answer, whatever failed
+            if len(jobs) > 1:
+                for job in jobs:
+                    self._serve([job])
+                return
+            outcomes = [_failure(error)]
+        reach("writer.before_answer")
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            try:
+                if isinstance(outcome, BaseException):
+                    job.future.set_exception(outcome)
+                else:
+                    job.future.set_result(outcome)
+            except InvalidStateError:
+                continue
+
+    def _commit_together(self, jobs: list[_Job]) -> list[Any]:
+        with self._lock.held():
+            reach("writer.locked")
+            views = self._current_views()
+            self._catch_up(views)
+            with self._log.writing(), views.writing(self._log) as folding:
+                check(folding.checkpoint(), self._log)
+                before = self._log.written_head.position
+                outcomes = [self._turn(job, folding) for job in jobs]
+                written = self._log.written_head.position - before
+                reach("views.folded")
+                if written:
+                    self._commit(views)
+            self._since_wal_move += written
+            if self._since_wal_move >= EVENTS_PER_WAL_MOVE:
+                self._move_wals("PASSIVE")
+        return outcomes
+
+    def _turn(self, job: _Job, folding: Folding) -> Any:
+        before = self._log.written_head.position
+        known = SqlKnown(folding, complete=self._complete)
+        try:
+            return job.work(Turn(self._log, folding, known, self._system, self._host))
+        except PalaceError as refusal:
+            if self._log.written_head.position != before:
+                raise
+            return refusal
+
+    def _commit(self, views: Views) -> None:
+        self._log.commit()
+        self.commits += 1
+        reach("log.committed")
+        try:
+            views.commit()
+        except sqlite3.Error:
+            # The log has it, so the caller's write is a success; the next turn catches up.
+            self._close_views()
+        reach("views.committed")
+
+    def _catch_up(self, views: Views) -> None:
+        """Fold what the log has and the views lack, in transactions of their own."""
+        while views.checkpoint().position < self._log.position():
+            with views.writing(self._log) as folding:
+                check(folding.checkpoint(), self._log)
+                folding.fold_all(self._log.after(folding.checkpoint().position, AT_ONCE))
+                views.commit()
+
+    def _current_views(self) -> Views:
+        mark = self._generations.mark()
+        if self._views is None or mark != self._mark:
+            self._close_views()
+            self._views, self._mark = Views(self._generations.current()), mark
+        return self._views
+
+    def _close_views(self) -> None:
+        views, self._views = self._views, None
+        if views is not None:
+            views.close()
+
+    def _move_wals(self, how: str) -> None:
+        self._log.move_wal(how)
+        reach("checkpoint.log_moved")
+        if self._views is not None:
+            self._views.move_wal(how)
+        self._since_wal_move = 0
+
+
+def _failure(error: Exception) -> Exception:
+    if isinstance(error, sqlite3.Error | OSError | PalaceError):
+        failure = storage_error(error)
+        if failure is not error:
+            failure.__cause__ = error
+        return failure
+    return error
