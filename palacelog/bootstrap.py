@@ -7,11 +7,13 @@ are rebuilt before anyone reads them. May not do an operation itself.
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from domain.errors import Unusable, invalid
+from domain.errors import Refused, Unusable, invalid
 from domain.identity import device_name_from, valid_device
 from domain.operation import Context
 from palacelog import folder as folders
@@ -20,10 +22,25 @@ from palacelog.settings import Settings, load
 from palacelog.system import System
 from projections.generations import Generations
 from projections.views import Views
+from replay.backup import read_manifest, restore_log, restored_views, set_aside
 from replay.log import About, Log, create_log
 from replay.rebuild import Progress, first_generation, rebuild
 from replay.write_lock import WriteLock
 from replay.writer import Writer
+
+
+class Restored(NamedTuple):
+    """A palace made from a backup.
+
+    Attributes:
+        parent: `log_id@position` that its log goes on from.
+        aside: where the log is that was there before; None where there was none.
+    """
+
+    path: Path
+    parent: str
+    position: int
+    aside: Path | None
 
 
 @dataclass
@@ -124,6 +141,58 @@ def open_palace(
     )
     palace = Palace(log, generations, writer, system, zone=settings.zone, context=context)
     return House(folder, settings, system, log, generations, lock, palace)
+
+
+def restore_palace(
+    source: Path,
+    path: Path,
+    *,
+    replace: bool = False,
+    system: System | None = None,
+    progress: Progress = lambda done, total: None,
+    force: bool = False,
+) -> Restored:
+    """Make a palace from a backup.
+
+    Args:
+        replace: `path` may be a palace already; its log and views are set aside, not deleted.
+        force: also on a file system that is not safe.
+
+    Raises:
+        Refused: `path` is a palace and `replace` was not given, or it cannot become one.
+        InvalidInput, Damaged, Unusable: what `source` holds is not a whole backup.
+    """
+    system = system or System()
+    read_manifest(source)
+    there = folders.PalaceFolder(path.expanduser().absolute())
+    if not there.about.is_file():
+        folder = folders.prepare(path, force=force)
+        parent = restore_log(source, folder.log, system.log_id())
+        folders.finish(folder, system.palace_id())
+        aside = None
+    elif replace:
+        folder = folders.existing(path)
+        with _locked(folder) as lock, lock.held():
+            aside = set_aside(folder.path, folder.log, folder.views)
+            parent = restore_log(source, folder.log, system.log_id())
+    else:
+        raise Refused(
+            "palace::exists",
+            f"{there.path} is a palace already.",
+            "Restore into another folder, or use --replace: the log that is there is set aside.",
+        )
+    with _locked(folder) as lock:
+        position = restored_views(folder.log, Generations(folder.views), lock, progress)
+    return Restored(folder.path, parent, position, aside)
+
+
+@contextmanager
+def _locked(folder: folders.PalaceFolder) -> Iterator[WriteLock]:
+    lock = WriteLock(folder.path, load(folder.path).lock_timeout_seconds)
+    try:
+        yield lock
+    finally:
+        lock.close()
 
 
 def _of_another_log(generations: Generations, log: Log) -> bool:

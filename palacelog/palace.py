@@ -173,6 +173,7 @@ class Palace:
         """Have the writer fold what the log has and the views lack; a lost tail does not stop
         reads.
         """
+        self.log.check_file()
         with snapshot(self._readers.get()) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()
         if behind:

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from sqlalchemy import bindparam, func, select
 
 from domain.belief import Row
-from domain.drawers import Support
+from domain.drawers import known, reached
 from domain.errors import invalid
 from domain.instants import AtInstant, AtPosition, KnownAt, Moment, show
+from domain.operation import stamp_of
 from domain.operations.common import default_as_of
 from domain.ports import LogReader
 from projections import tables
@@ -71,6 +72,7 @@ _ORIGIN = Prepared(
         tables.operations.c.recorded_at,
     ).where(tables.operations.c.op_id == _B("op_id"))
 )
+_NEWEST_RANK = Prepared(select(func.max(tables.operations.c.rank)))
 
 
 class Origin(NamedTuple):
@@ -139,13 +141,18 @@ class Reading:
         """Who recorded an operation that this log holds."""
         return Origin(*_ORIGIN(self.cursor, op_id=op_id).fetchone())
 
+    def newest_stamp(self) -> int:
+        """The highest stamp of any event that the views have folded, -1 where there is none."""
+        newest = _NEWEST_RANK(self.cursor).fetchone()[0]
+        return -1 if newest is None else stamp_of(newest)
+
     def pin(self, position: int, as_of: int) -> None:
         """Read at the moment of a list's first page."""
         self.moment = Moment(as_of, position, self.moment.known_at)
 
     def hidden(self, drawer_id: str) -> bool:
-        """Whether no support of a drawer is left."""
-        return not self.find(Support, "drawer_id", drawer_id)
+        """Whether a drawer was known and no support of it is left, wherever updates took them."""
+        return known(self, drawer_id) and not reached(self, drawer_id)
 
     def shown(self, *, all_of_time: bool = False) -> dict[str, Any]:
         """What every answer says of the log and the moment."""

@@ -7,6 +7,7 @@ operation means.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from domain.acceptance import Appended, Outcome, Rejected, Stored, judge
-from domain.errors import Damaged, Unusable
+from domain.errors import Damaged, PalaceError, Unusable
 from domain.hlc import received_order
 from domain.identity import stream_id
 from domain.operation import (
@@ -63,9 +64,20 @@ class Log:
             Damaged: it is not a log, or what it says about itself was changed.
             Unusable: it is of a newer schema.
         """
+        if not path.is_file():
+            raise Damaged(
+                "log::missing",
+                f"{path.name} is not there.",
+                "Restore a backup with `palacelog restore`.",
+            )
         self.path = path
+        self._file = path.stat().st_ino
         self._app = LogApplication(path, create=False)
-        self.about = self._read_about()
+        try:
+            self.about = self._read_about()
+        except PalaceError:
+            self._app.close()
+            raise
         self._head = EMPTY_LOG
         self._streams: dict[str, StreamHead] = {}
 
@@ -82,6 +94,23 @@ class Log:
     def close(self) -> None:
         """Close every connection."""
         self._app.close()
+
+    def check_file(self) -> None:
+        """That the open file is still the palace's log.
+
+        Raises:
+            Unusable: `palacelog::log::replaced`, another process has restored a backup.
+        """
+        try:
+            same = self.path.stat().st_ino == self._file
+        except FileNotFoundError:
+            same = False
+        if not same:
+            raise Unusable(
+                "log::replaced",
+                "The palace's log was replaced while it was open.",
+                "Close the palace and open it again.",
+            )
 
     # reading
 
@@ -111,6 +140,19 @@ class Log:
         """At most `limit` events of a stream behind a local_seq, in order."""
         found = self._app.recorder.select_events(stream, gt=after, limit=limit)
         return [self._app.decode(0, one).recorded for one in found]
+
+    def orders(self, stream: str, after: int, upto: int) -> dict[str, int]:
+        """The orders that this log gave to a part of a stream, where they are not the origin's own."""
+        given: dict[str, int] = {}
+        while after < upto:
+            found = self._app.recorder.select_events(stream, gt=after, lte=upto, limit=AT_ONCE)
+            if not found:
+                break
+            for operation in (self._app.decode(0, one) for one in found):
+                if operation.order_hlc != operation.header.hlc:
+                    given[operation.header.op_id] = operation.order_hlc
+            after = found[-1].originator_version
+        return given
 
     def stream_head(self, stream: str) -> StreamHead:
         """The newest event of a stream."""
@@ -168,7 +210,7 @@ class Log:
         """
         device = self.about.device
         before = self._stream_head(stream_id(device, draft.stream))
-        if before == NOTHING_YET and self.about.goes_on and draft.parent is None:
+        if before == NOTHING_YET and self.about.goes_on and draft.stream == "shared":
             draft = _with_parent(draft, self.about.goes_on)
         recorded = record(
             draft,
@@ -240,9 +282,16 @@ class Log:
         return head
 
     def _read_about(self) -> About:
-        with self._app.datastore.transaction(commit=False) as cursor:
-            cursor.execute("SELECT name, value FROM about")
-            rows = {row["name"]: row["value"] for row in cursor.fetchall()}
+        try:
+            with self._app.datastore.transaction(commit=False) as cursor:
+                cursor.execute("SELECT name, value FROM about")
+                rows = {row["name"]: row["value"] for row in cursor.fetchall()}
+        except sqlite3.DatabaseError as error:
+            raise Damaged(
+                "log::unreadable",
+                f"{self.path.name} cannot be read as a log ({error}).",
+                "Run `palacelog log verify`, and restore from a backup with `palacelog restore`.",
+            ) from error
         said: dict[str, Any] = {name: _unsealed(name, value) for name, value in rows.items()}
         schema = int(said.get("schema", 0))
         if schema > SCHEMA:

@@ -86,6 +86,16 @@ def operation_at(position: int, event: LoggedEvent) -> Operation:
     return Operation(recorded, position, event.logged_at, event.order_hlc, event.link)
 
 
+def decode_row(position: int, stream_id: str, local_seq: int, state: bytes) -> Operation:
+    """The operation of a row as it lies in the file, without the library in between.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: the state is not what was written.
+    """
+    fields = StateTranscoder().decode(state)
+    return operation_at(position, LoggedEvent(stream_id, local_seq, **fields))
+
+
 class StateTranscoder(Transcoder):
     """State as one JSON object: header and payload as the texts that were hashed, hashes in hex."""
 
@@ -158,8 +168,13 @@ class LogDatastore(SQLiteDatastore):
         elif commit:
             raise AssertionError("the log is written under the write lock only")
         else:
-            with super().transaction(commit=False) as reading:
-                yield reading
+            with self.get_connection(commit=False) as connection:
+                reading = connection.cursor()
+                reading.execute("BEGIN")
+                try:
+                    yield reading
+                finally:
+                    connection.rollback()
 
     @contextmanager
     def writing(self) -> Iterator[SQLiteCursor]:
@@ -299,7 +314,19 @@ class LogApplication(Application[str]):
         return [self.decode(one.id, one) for one in found]
 
     def decode(self, position: int, stored: StoredEvent) -> Operation:
-        """The operation of a stored event."""
-        event = self.mapper.to_domain_event(stored)
-        assert isinstance(event, LoggedEvent)
-        return operation_at(position, event)
+        """The operation of a stored event.
+
+        Raises:
+            Damaged: it is not what was written.
+        """
+        try:
+            event = self.mapper.to_domain_event(stored)
+            assert isinstance(event, LoggedEvent)
+            return operation_at(position, event)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Damaged(
+                "log::undecodable",
+                f"Event {stored.originator_version} of {stored.originator_id!r} cannot be decoded.",
+                "Run `palacelog log verify`, and restore from a backup.",
+                position or None,
+            ) from error

@@ -206,6 +206,7 @@ class Writer:
     def _commit_together(self, jobs: list[_Job]) -> list[Any]:
         with self._lock.held():
             reach("writer.locked")
+            self._log.check_file()
             views = self._current_views()
             self._catch_up(views)
             with self._log.writing(), views.writing(self._log) as folding:

@@ -21,8 +21,11 @@ from domain.facts import (
     PREDICATES,
     Assertion,
     Declared,
+    Fact,
+    derive,
     partition,
     register,
+    single_valued,
     superseded_targets,
 )
 from domain.identity import fact_id
@@ -47,10 +50,10 @@ def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
         raise invalid(
             "valid_to", "is before valid_from", "Give an end that is not before the start."
         )
-    held = _held(known, wing, subject, predicate)
-    rows = held.find(Assertion, "object_key", comparable(asked.object))
+    standing = _standing(known, wing, subject, predicate, comparable(asked.object))
     holder = next(
-        (row for row in rows if row.valid_from <= valid_from and valid_to <= row.valid_to), None
+        (one for one in standing if one.valid_from <= valid_from and valid_to <= one.valid_to),
+        None,
     )
     payload: dict[str, Any] = {
         "wing": wing,
@@ -194,6 +197,23 @@ def _in_effect(held: Held, old: Sequence[Assertion], new_key: str) -> Assertion 
 
 def _names(known: Known, subject: str, predicate: str) -> tuple[str, str]:
     return known.spelling("subject", subject), known.spelling("predicate", predicate)
+
+
+def _standing(
+    known: Known, wing: str, subject: str, predicate: str, object_key: str
+) -> Sequence[Assertion | Fact]:
+    """What holds an object: its assertions; where one value only may hold, what others leave."""
+    held = _held(known, wing, subject, predicate)
+    declared = [
+        row
+        for id in (register(EVERY_WING, predicate), register(wing, predicate))
+        for row in known.held(PREDICATES, id).find(Declared, "id", id)
+    ]
+    if not single_valued(declared, comparable(wing), comparable(predicate)):
+        return held.find(Assertion, "object_key", object_key)
+    rows = held.find(Assertion, "partition", partition(wing, subject, predicate))
+    facts = derive(rows, single=True)
+    return [fact for fact in facts if fact.newest.object_key == object_key]
 
 
 def _held(known: Known, wing: str, subject: str, predicate: str) -> Held:

@@ -5,6 +5,7 @@ Protects hidden texts: a drawer without support shows that it is hidden, and not
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -16,7 +17,6 @@ from domain.drawers import (
     DRAWERS,
     Superseding,
     Support,
-    Tombstone,
     members,
     newest,
     reached,
@@ -75,30 +75,29 @@ _LISTED = (
         _texts.c.room,
         func.substr(_texts.c.content, 1, PREVIEW_CHARACTERS).label("preview"),
         func.max(_supports.c.rank),
-        _supports.c.tags,
-        _supports.c.valid_from,
-        _supports.c.valid_to,
+        _supports.c.tags.label("tags"),
         _supports.c.recorded_at.label("recorded_at"),
     )
     .select_from(_supports.join(_texts, _texts.c.drawer_id == _supports.c.drawer_id))
     .where(
         believed(_supports),
-        or_(_B("all_of_time") == 1, _overlapping()),
         _optional("wing", _texts.c.wing_key == _B("wing")),
         _optional("room", _texts.c.room_key == _B("room")),
-        _optional(
-            "tag",
-            exists(
-                select(literal_column("1"))
-                .select_from(func.json_each(_supports.c.tags).table_valued("value", name="tag"))
-                .where(func.folded(literal_column("tag.value")) == _B("tag"))
-            ),
-        ),
     )
     .group_by(_supports.c.drawer_id)
+    .having(or_(_B("all_of_time") == 1, func.total(_overlapping()) > 0))
     .subquery()
 )
-_WITHIN = (_LISTED.c.recorded_at >= _B("since")) & (_LISTED.c.recorded_at < _B("before"))
+_TAGGED = exists(
+    select(literal_column("1"))
+    .select_from(func.json_each(_LISTED.c.tags).table_valued("value", name="tag"))
+    .where(func.folded(literal_column("tag.value")) == _B("tag"))
+)
+_WITHIN = (
+    (_LISTED.c.recorded_at >= _B("since"))
+    & (_LISTED.c.recorded_at < _B("before"))
+    & _optional("tag", _TAGGED)
+)
 _PAGE = Prepared(
     select(_LISTED)
     .where(
@@ -158,7 +157,7 @@ def list_drawers(reading: Reading, asked: ListDrawersAsks) -> dict[str, Any]:
     return reading.shown(all_of_time=windowed or asked.include_historical) | {
         "drawers": [_line(reading, row) for row in page],
         "total": total,
-        "cursor": cursor_text("list_drawers", reading, [page[-1][8], page[-1][0]])
+        "cursor": cursor_text("list_drawers", reading, [page[-1][6], page[-1][0]])
         if more
         else None,
     }
@@ -207,7 +206,6 @@ def _live(reading: Reading, holder: str, supports: list[Support]) -> dict[str, A
     [(wing, room, content)] = reading.rows(_TEXT, drawer_id=holder)
     start, end = _shown_interval(supports, reading.as_of)
     superseded_by = [row.successor for row in reading.find(Superseding, "drawer_id", holder)]
-    ended = not any(low <= reading.as_of < high for low, high in valid_time(supports))
     return {
         "id": holder,
         "asked": holder,
@@ -222,20 +220,20 @@ def _live(reading: Reading, holder: str, supports: list[Support]) -> dict[str, A
         "valid_to": shown(end),
         "supersedes": [row.drawer_id for row in reading.find(Superseding, "successor", holder)],
         "superseded_by": list(dict.fromkeys(one for one in superseded_by if one)),
-        "state": "superseded" if superseded_by and ended else "current",
+        "state": _state(supports, bool(superseded_by), reading.as_of),
         "hidden_by": [],
         "provenance": provenance(reading.origin(shows.op_id)),
     }
 
 
 def _hidden(reading: Reading, drawer: str) -> dict[str, Any] | None:
-    tombstones = reading.find(Tombstone, "drawer_id", drawer)
     rows = reading.rows(_TEXT, drawer_id=drawer)
     if not rows:
         return None
     [(wing, room, _)] = rows
     touched = _lineage(reading, drawer)
-    op_id = tombstones[-1].op_id if tombstones else touched[-1][0].header.op_id
+    hidden_by = _hiding((operation for operation, _ in touched), drawer)
+    op_id = hidden_by[-1] if hidden_by else touched[-1][0].header.op_id
     return {
         "id": drawer,
         "asked": drawer,
@@ -251,9 +249,27 @@ def _hidden(reading: Reading, drawer: str) -> dict[str, Any] | None:
         "supersedes": [],
         "superseded_by": [],
         "state": "hidden",
-        "hidden_by": list(dict.fromkeys(tombstone.op_id for tombstone in tombstones)),
+        "hidden_by": hidden_by,
         "provenance": provenance(reading.origin(op_id)),
     }
+
+
+def _hiding(operations: Iterable[Operation], drawer: str) -> list[str]:
+    """The op_ids of the deletes that meet a drawer, or what updates made of it."""
+    ids, found = {drawer}, []
+    for operation in operations:
+        stated = operation.payload()
+        if stated.get("previous") in ids:
+            ids.add(stated["drawer_id"])
+        if operation.header.tool == "delete_drawer":
+            met = {stated.get("drawer_id"), *stated.get("hidden", ())}
+            found += [(operation.header.op_id, met)]
+    return [op_id for op_id, met in found if not ids.isdisjoint(met)]
+
+
+def _state(supports: list[Support], was_superseded: bool, as_of: int) -> str:
+    holds = any(low <= as_of < high for low, high in valid_time(supports))
+    return "superseded" if was_superseded and not holds else "current"
 
 
 def _shown_interval(supports: list[Support], as_of: int) -> tuple[int, int]:
@@ -266,18 +282,19 @@ def _shown_interval(supports: list[Support], as_of: int) -> tuple[int, int]:
 
 
 def _line(reading: Reading, row: tuple[Any, ...]) -> dict[str, Any]:
-    drawer_id, wing, room, preview, _, tags, valid_from, valid_to, recorded_at = row
+    drawer_id, wing, room, preview, _, tags, recorded_at = row
+    supports = reading.find(Support, "drawer_id", drawer_id)
+    start, end = _shown_interval(supports, reading.as_of)
     [(supersedings,)] = reading.rows(_SUPERSEDED, drawer_id=drawer_id)
-    ended = not valid_from <= reading.as_of < valid_to
     return {
         "id": drawer_id,
         "wing": wing,
         "room": room,
         "preview": preview,
         "tags": orjson.loads(tags),
-        "valid_from": show(valid_from),
-        "valid_to": shown(valid_to),
-        "state": "superseded" if supersedings and ended else "current",
+        "valid_from": show(start),
+        "valid_to": shown(end),
+        "state": _state(supports, supersedings > 0, reading.as_of),
         "recorded_at": show(recorded_at),
     }
 

@@ -1,0 +1,183 @@
+"""Backup and restore: a copy of the log while it is being written, and a palace made from such a
+copy.
+
+Protects history from two lives: a restored log has an identity of its own and names the one that it
+came from, so that devices and views notice. A backup holds no `palace.toml`, so that it cannot be
+used as a palace by mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from domain.canonical import NotStorable, read_json
+from domain.errors import Damaged, InvalidInput, Refused, Unusable
+from domain.operation import SCHEMA
+from projections.generations import Generations, sync_folder
+from replay.crash_points import reach
+from replay.log import Log
+from replay.rebuild import Progress, rebuild
+from replay.write_lock import WriteLock
+
+BACKUP_FORMAT: Final = "palacelog-backup"
+MANIFEST: Final = "backup.json"
+LOG_COPY: Final = "log.db"
+SET_ASIDE: Final = "set-aside"
+
+
+class BackedUp(NamedTuple):
+    """What a backup holds: a log up to a position."""
+
+    path: Path
+    log_id: str
+    position: int
+
+
+def backup(log: Log, target: Path) -> BackedUp:
+    """Copy the log to a new folder, as it is at one moment; writers go on meanwhile.
+
+    Raises:
+        Refused: `target` exists and is not an empty folder.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise Refused(
+            "backup::exists",
+            f"{target} is not an empty folder.",
+            "Name a folder that does not exist.",
+        )
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    copy = target / LOG_COPY
+    with closing(sqlite3.connect(log.path)) as source, closing(sqlite3.connect(copy)) as sink:
+        source.backup(sink)
+    copy.chmod(0o600)
+    reach("backup.copied")
+    with closing(Log(copy)) as copied:
+        head, about = copied.head(), copied.about
+        copied.move_wal("TRUNCATE")
+    manifest = {
+        "format": BACKUP_FORMAT,
+        "schema": SCHEMA,
+        "log_id": about.log_id,
+        "device": about.device,
+        "position": head.position,
+        "link": head.link.hex(),
+        "logged_at": head.logged_at,
+        "sha256": _hash(copy),
+    }
+    _write(target / MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+    sync_folder(target)
+    return BackedUp(target, about.log_id, head.position)
+
+
+def read_manifest(source: Path) -> dict[str, Any]:
+    """What a backup says of itself, after its log was compared with it.
+
+    Raises:
+        InvalidInput: it is no backup.
+        Damaged: its log is not the one that was copied.
+        Unusable: it is of a newer schema.
+    """
+    try:
+        manifest = read_json((source / MANIFEST).read_bytes())
+    except (OSError, NotStorable):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("format") != BACKUP_FORMAT:
+        raise InvalidInput(
+            "backup::none",
+            f"{source} is not a backup.",
+            "Name a folder that `palacelog backup` made.",
+        )
+    if manifest.get("schema") != SCHEMA:
+        raise Unusable(
+            "backup::schema", f"{source} is of another schema.", "Install a newer palacelog."
+        )
+    copy = source / LOG_COPY
+    if not copy.is_file() or _hash(copy) != manifest.get("sha256"):
+        raise Damaged(
+            "backup::damaged",
+            f"The log in {source} is not the one that was copied.",
+            "Use another backup.",
+        )
+    return manifest
+
+
+def restore_log(source: Path, log_path: Path, log_id: str) -> str:
+    """Put a backup's log in place under an identity of its own; returns its parent
+    `log_id@position`.
+
+    Args:
+        log_path: where there is no log (see `set_aside`).
+        log_id: the new identity.
+    """
+    manifest = read_manifest(source)
+    staged = log_path.with_name(f".{log_path.name}.restoring")
+    shutil.copyfile(source / LOG_COPY, staged)
+    staged.chmod(0o600)
+    parent = f"{manifest['log_id']}@{manifest['position']}"
+    with closing(Log(staged)) as log:
+        with log.writing():
+            log.save_about(log.about._replace(log_id=log_id, parent=parent))
+            log.commit()
+        log.move_wal("TRUNCATE")
+    _sync(staged)
+    reach("restore.copied")
+    os.replace(staged, log_path)
+    sync_folder(log_path.parent)
+    return parent
+
+
+def set_aside(folder: Path, log_path: Path, views_folder: Path) -> Path:
+    """Move a palace's log and views out of the way, whole; under its write lock. Nothing is
+    deleted.
+    """
+    number = 1
+    while (place := folder / SET_ASIDE / f"{number:03d}").exists():
+        number += 1
+    place.mkdir(mode=0o700, parents=True)
+    for path in sorted(log_path.parent.glob(f"{log_path.name}*")):
+        os.replace(path, place / path.name)
+    if views_folder.exists():
+        os.replace(views_folder, place / views_folder.name)
+    sync_folder(place)
+    sync_folder(folder)
+    reach("restore.set_aside")
+    return place
+
+
+def restored_views(
+    log_path: Path, generations: Generations, lock: WriteLock, progress: Progress
+) -> int:
+    """Make the views of a restored log; returns the position that they reach."""
+    with closing(Log(log_path)) as log:
+        return rebuild(log, generations, lock, progress)
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        hashed = sha256()
+        while block := file.read(1 << 20):
+            hashed.update(block)
+    return hashed.hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
