@@ -142,7 +142,7 @@ class Log:
         return [self._app.decode(0, one).recorded for one in found]
 
     def orders(self, stream: str, after: int, upto: int) -> dict[str, int]:
-        """The orders that this log gave to a part of a stream, where they are not the origin's own."""
+        """The orders that this log gave to a part of a stream, where they are not its hlc."""
         given: dict[str, int] = {}
         while after < upto:
             found = self._app.recorder.select_events(stream, gt=after, lte=upto, limit=AT_ONCE)

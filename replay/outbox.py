@@ -201,8 +201,8 @@ def _own_receipt(path: Path, log: Log) -> dict[str, Any]:
     if not fits:
         raise Refused(
             "outbox::other_stream",
-            f"The receipt acknowledges a stream of {receipt['device']} that this log does not hold.",
-            "This log was copied or restored since; replay the primary's export of the stream here.",
+            f"The receipt is for a stream of {receipt['device']} that this log does not hold.",
+            "This log was copied or restored since: replay the primary's export of it here.",
         )
     return receipt
 

@@ -29,7 +29,10 @@ _ROWS: Final = (
     "SELECT rowid, originator_id, originator_version, topic, state "
     "FROM stored_events WHERE rowid > ? ORDER BY rowid LIMIT 1000"
 )
-_ROW: Final = "SELECT rowid, originator_id, originator_version, topic, state FROM stored_events WHERE rowid = ?"
+_ROW: Final = (
+    "SELECT rowid, originator_id, originator_version, topic, state "
+    "FROM stored_events WHERE rowid = ?"
+)
 Progress = Callable[[int, int], None]
 
 
@@ -172,9 +175,9 @@ class _Scan:
         if operation.logged_at <= self._logged_at:
             yield "log::logged_at", "logged_at runs back"
         witness = self._witness
-        if witness is not None and witness.position == operation.position:
-            if witness.link != operation.link:
-                yield "log::witness", "the views saw another event at this position"
+        seen = witness if witness and witness.position == operation.position else None
+        if seen is not None and seen.link != operation.link:
+            yield "log::witness", "the views saw another event at this position"
 
 
 def _rows(
