@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from domain.canonical import ZERO_HASH, canonical, digest
+from domain.errors import InvalidInput
 from domain.identity import operation_id, stream_id
 
 SCHEMA: Final = 1
@@ -198,6 +199,9 @@ def record(
         recorded_at: device time in microseconds UTC.
         hlc: the stamp, above every stamp that this log holds.
         nonce: 16 random bytes.
+
+    Raises:
+        InvalidInput: `palacelog::input::too_large`, no log would receive such an event.
     """
     payload = canonical(draft.payload)
     payload_digest = digest(nonce, payload)
@@ -226,7 +230,15 @@ def record(
         parent=draft.parent,
     )
     header_bytes = header.encoded()
-    return Recorded(header, header_bytes, payload, nonce, chain(before.chain, header_bytes))
+    recorded = Recorded(header, header_bytes, payload, nonce, chain(before.chain, header_bytes))
+    if recorded.bytes_count() > EVENT_BYTES_MAX:
+        raise InvalidInput(
+            "input::too_large",
+            f"The call would be an event of {recorded.bytes_count()} bytes, more than the "
+            f"{EVENT_BYTES_MAX} that a log takes.",
+            "Split it into several calls.",
+        )
+    return recorded
 
 
 def asked_digest(nonce: bytes, tool: str, asked: dict[str, Any]) -> bytes:

@@ -12,15 +12,15 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
 
 from domain import gate
 from domain.canonical import NotStorable, storable
 from domain.catalog import CATALOG, Entry
-from domain.errors import InvalidInput, PalaceError, Refused, invalid
+from domain.errors import InvalidInput, PalaceError, Refused, Unusable, invalid
 from domain.identity import base_device
 from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
@@ -101,6 +101,7 @@ class Palace:
             raise InvalidInput(
                 "input::unknown_tool", f"There is no tool {tool!r}.", "See the list of operations."
             )
+        _check_storable({name: getattr(who, name) for name in _WHO})
         asked = self._validate(entry, arguments)
         try:
             return (
@@ -112,12 +113,10 @@ class Palace:
             raise storage_error(error) from error
 
     def _validate(self, entry: Entry, arguments: Mapping[str, Any]) -> Asks:
+        _check_storable(arguments)
         try:
-            storable(dict(arguments), entry.name)
             clock = Clock(self._zone, self._system.now())
             return entry.asks.model_validate(dict(arguments), context=clock)
-        except NotStorable as error:
-            raise InvalidInput("input::invalid", f"{error}.", "Send what JSON can hold.") from None
         except ValidationError as error:
             raise _first_fault(error) from None
 
@@ -177,7 +176,8 @@ class Palace:
         with snapshot(self._readers.get()) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()
         if behind:
-            self.writer.do(lambda turn: None)
+            with suppress(Unusable, TimeoutError):
+                self.writer.submit(lambda turn: None).result(CATCH_UP_SECONDS)
 
 
 class _Readers:
@@ -252,6 +252,19 @@ def _answered(
             position,
         )
     return operation
+
+
+_WHO: Final = ("agent", "client", "session", "principal")
+
+
+def _check_storable(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        try:
+            storable({name: value}, "it")
+        except NotStorable as error:
+            field = str(name).encode("utf-8", "backslashreplace").decode()
+            reason = f"cannot be stored: {str(error).removeprefix('it.')}"
+            raise invalid(field, reason, "Send what JSON can hold.") from None
 
 
 def _first_fault(error: ValidationError) -> PalaceError:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from domain.operations.common import (
     LIMIT_DEFAULT,
@@ -212,8 +212,6 @@ class GetDrawerAnswers(Shown):
 
 class ListDrawersAsks(Windows):
     """List drawers, newest first."""
-
-    model_config = ConfigDict(populate_by_name=True)
 
     wing: PlaceName | None = None
     room: PlaceName | None = None

@@ -1,0 +1,45 @@
+"""Palaces for tests, and a clock that stands still.
+
+`clock` freezes every clock of the process (`clock.move_to("2026-03-31T15:00Z")`); without it a test
+runs in real time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import freezegun
+import pytest
+from freezegun.api import FrozenDateTimeFactory
+
+pytest.register_assert_rewrite("tests.palaces")
+
+from tests.palaces import Device, Fleet  # noqa: E402 - after its asserts are registered
+
+# The writer is a thread: freezegun must not spare what threads call.
+freezegun.configure(
+    default_ignore_list=["_pytest.terminal.", "_pytest.runner.", "multiprocessing", "selenium"]
+)
+
+START = "2026-03-31T15:00:00Z"
+
+
+@pytest.fixture
+def clock() -> Iterator[FrozenDateTimeFactory]:
+    with freezegun.freeze_time(START) as frozen:
+        yield frozen
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Fleet]:
+    """Devices of one test; at its end each palace still open must equal its rebuild."""
+    fleet = Fleet(tmp_path)
+    yield fleet
+    fleet.close()
+
+
+@pytest.fixture
+def ada(fleet: Fleet) -> Device:
+    """A palace that knows all there is."""
+    return fleet.device("ada")
