@@ -52,7 +52,7 @@ class Known(Protocol):
         ...
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
-        """The wings in which the predicate of the subject ever had that object."""
+        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
         ...
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from domain.errors import Refused, Unusable
 from domain.operation import SCHEMA
+from projections.generations import sync_folder
 
 PALACE_FILE: Final = "palace.toml"
 LOG_FILE: Final = "log.db"
@@ -117,6 +118,7 @@ def finish(folder: PalaceFolder, palace_id: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    sync_folder(folder.path)
 
 
 def unsafe_place(path: Path) -> str | None:

@@ -34,6 +34,9 @@ from replay.log import Log
 from replay.storage_errors import storage_error
 from replay.writer import System, Turn, Writer
 
+CATCH_UP_SECONDS: Final = 2.0
+"""How long a read waits for views that lag; then it answers as far as they have come, and says so."""
+
 
 class Caller(Protocol):
     """What every surface talks to."""
@@ -169,9 +172,7 @@ class Palace:
             )
 
     def _catch_up(self) -> None:
-        """Have the writer fold what the log has and the views lack; a lost tail does not stop
-        reads.
-        """
+        """Have the writer fold what the views lack. Where that cannot be now, reads go on without."""
         self.log.check_file()
         with snapshot(self._readers.get()) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import bindparam, exists, select
+from sqlalchemy import bindparam, exists, func, select
 
 from domain.belief import Fold, Held
 from domain.canonical import comparable, twin_digest
 from domain.drawers import Support
 from domain.facts import Assertion
+from domain.instants import ENDLESS
 from domain.ports import Text
 from projections import tables
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
@@ -52,7 +53,7 @@ _TWIN = Prepared(
     .limit(1)
 )
 _FACT_WINGS = Prepared(
-    select(_assertions.c.wing)
+    select(_assertions.c.wing, func.max(_assertions.c.valid_to))
     .where(
         _assertions.c.subject_key == _B("subject_key"),
         _assertions.c.predicate_key == _B("predicate_key"),
@@ -100,11 +101,12 @@ class SqlKnown:
         return None if row is None else Text(*row)
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
-        """The wings in which the predicate of the subject ever had that object."""
+        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
         rows = _FACT_WINGS(
             self._folding.cursor,
             subject_key=comparable(subject),
             predicate_key=comparable(predicate),
             object_key=comparable(object),
         ).fetchall()
-        return [row[0] for row in rows]
+        found = [wing for wing, end in rows if end == ENDLESS]
+        return found or [wing for wing, _ in rows]

@@ -35,6 +35,7 @@ LIMIT_DEFAULT: Final = 20
 LIMIT_MAX: Final = 200
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LINES = re.compile(r"[\t\n\r]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,8 @@ def _clean_object(text: str) -> str:
     name = unicodedata.normalize("NFC", text).strip()
     if not name:
         raise ValueError("is empty")
-    return _within_bytes(_without_control(name))
+    _without_control(_LINES.sub(" ", name))
+    return _within_bytes(name)
 
 
 def _within_bytes(text: str) -> str:
