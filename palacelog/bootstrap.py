@@ -7,8 +7,9 @@ are rebuilt before anyone reads them. May not do an operation itself.
 from __future__ import annotations
 
 import socket
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from projections.views import Views
 from replay.backup import read_manifest, restore_log, restored_views, set_aside
 from replay.log import About, Log, create_log
 from replay.rebuild import Progress, first_generation, rebuild
+from replay.storage_errors import storage_error
 from replay.write_lock import WriteLock
 from replay.writer import Writer
 
@@ -114,16 +116,19 @@ def open_palace(
 
     Raises:
         Unusable: it is none, of a newer schema, or locked.
+        Damaged: one of its files is no database any more.
         InvalidInput: its settings are not valid.
     """
     folder = folders.existing(path)
     settings = load(folder.path, **given)
     system = system or System()
-    log = Log(folder.log)
-    lock = WriteLock(folder.path, settings.lock_timeout_seconds)
     generations = Generations(folder.views)
-    if _of_another_log(generations, log):
-        rebuild(log, generations, lock, progress)
+    with _kept_if_whole() as opened:
+        log = opened.enter_context(closing(Log(folder.log)))
+        lock = WriteLock(folder.path, settings.lock_timeout_seconds)
+        opened.callback(lock.close)
+        if _of_another_log(generations, log):
+            rebuild(log, generations, lock, progress)
     writer = Writer(
         log,
         generations,
@@ -184,6 +189,17 @@ def restore_palace(
     with _locked(folder) as lock:
         position = restored_views(folder.log, Generations(folder.views), lock, progress)
     return Restored(folder.path, parent, position, aside)
+
+
+@contextmanager
+def _kept_if_whole() -> Iterator[ExitStack]:
+    """Close what was opened within where something fails, and say so in words."""
+    with ExitStack() as opened:
+        try:
+            yield opened
+        except sqlite3.Error as error:
+            raise storage_error(error) from error
+        opened.pop_all()
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from replay.storage_errors import storage_error
 from replay.writer import System, Turn, Writer
 
 CATCH_UP_SECONDS: Final = 2.0
-"""How long a read waits for views that lag; then it answers as far as they have come, and says so."""
+"""How long a read waits for views that lag; then it answers as far as they have come."""
 
 
 class Caller(Protocol):
@@ -74,9 +74,11 @@ class Palace:
         self._zone = zone
         self._context = context
         self._readers = _Readers(generations)
+        self._closed = False
 
     def close(self) -> None:
         """Finish what is being written and close every file. Idempotent."""
+        self._closed = True
         self._readers.close()
         self.writer.close()
         self.log.close()
@@ -160,6 +162,8 @@ class Palace:
         self, as_of: int | None = None, known_at: KnownAt | None = None
     ) -> Iterator[Reading]:
         """One snapshot of the views, caught up with the log, at one moment."""
+        if self._closed:
+            raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
         self._catch_up()
         with snapshot(self._readers.get()) as cursor:
             yield Reading(
@@ -172,7 +176,7 @@ class Palace:
             )
 
     def _catch_up(self) -> None:
-        """Have the writer fold what the views lack. Where that cannot be now, reads go on without."""
+        """Have the writer fold what the views lack; where that cannot be now, go on without."""
         self.log.check_file()
         with snapshot(self._readers.get()) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()

@@ -131,10 +131,22 @@ class Log:
         return self._app.read(position, limit)
 
     def at(self, positions: Iterable[int]) -> Iterator[Operation]:
-        """The operations at some positions, in the order given."""
+        """The operations at some positions, in the order given.
+
+        Raises:
+            Unusable: `palacelog::log::truncated`, the log has lost one that the views saw.
+        """
         for position in positions:
-            [operation] = self._app.read(position - 1, 1)
-            yield operation
+            found = self._app.read(position - 1, 1)
+            if not found or found[0].position != position:
+                raise Unusable(
+                    "log::truncated",
+                    f"The log has lost the event at position {position}.",
+                    "Restore a backup with `palacelog restore`, or go on without what is lost with "
+                    "`palacelog accept-loss`.",
+                    position,
+                )
+            yield found[0]
 
     def stream(self, stream: str, after: int, limit: int) -> list[Recorded]:
         """At most `limit` events of a stream behind a local_seq, in order."""

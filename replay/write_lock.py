@@ -37,9 +37,11 @@ class WriteLock:
         self._turn = self._open(TURN_FILE)
 
     def close(self) -> None:
-        """Give the descriptors back."""
-        os.close(self._lock)
-        os.close(self._turn)
+        """Give the descriptors back. Idempotent: a number may be another file's by now."""
+        given, self._lock, self._turn = (self._lock, self._turn), -1, -1
+        for descriptor in given:
+            if descriptor >= 0:
+                os.close(descriptor)
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -27,7 +27,7 @@ from domain.instants import ENDLESS, show, shown
 from domain.operation import Operation, stamp_of
 from domain.operations.drawers import GetDrawerAsks, HistoryAsks, ListDrawersAsks
 from projections import tables
-from projections.queries.lines import event_line, provenance
+from projections.queries.lines import event_line, place, provenance
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
@@ -172,7 +172,8 @@ def history(reading: Reading, asked: HistoryAsks) -> dict[str, Any]:
             f"{asked.drawer_id} is not known here.",
             "Look it up with list_drawers; ids are complete, with wing, room and hash.",
         )
-    drawers = dict.fromkeys(drawer for _, named in touched for drawer in named)
+    # An event names the drawer that it fills before the one that it comes from.
+    drawers = dict.fromkeys(drawer for _, named in touched for drawer in reversed(named))
     versions = [_version(reading, drawer) for drawer in drawers]
     return reading.shown() | {
         "versions": [version for version in versions if version is not None],
@@ -300,7 +301,8 @@ def _line(reading: Reading, row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _lineage(reading: Reading, drawer: str) -> list[tuple[Operation, tuple[str, ...]]]:
-    """The operations up to the moment that joined to this drawer, with the drawers that each names.
+    """The operations up to the moment that joined to this drawer, with the drawers that each names,
+    oldest first.
 
     The key of a lineage can have grown since; what joined later is left out again.
     """
@@ -310,6 +312,7 @@ def _lineage(reading: Reading, drawer: str) -> list[tuple[Operation, tuple[str, 
         (operation, part_members(operation, rank))
         for operation, (_, rank) in zip(operations, found, strict=True)
     ]
+    named.sort(key=lambda one: place(one[0]))
     joined, grew = {drawer}, True
     while grew:
         size = len(joined)

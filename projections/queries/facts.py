@@ -19,7 +19,7 @@ from domain.facts import Assertion, Declared, Fact, Source, derive, single_value
 from domain.instants import ENDLESS, show, shown
 from domain.operations.facts import FactHistoryAsks, KgQueryAsks, KgTimelineAsks
 from projections import tables
-from projections.queries.lines import event_line
+from projections.queries.lines import event_line, place
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Reading, believed, fields_of
 from projections.tables import BELIEFS, Prepared
@@ -252,7 +252,7 @@ def fact_history(reading: Reading, asked: FactHistoryAsks) -> dict[str, Any]:
     return reading.shown() | {
         "fact_id": shown_id,
         "assertions": [_assertion(row, sources) for row in rows],
-        "events": [event_line(operation) for operation in reading.log.at(positions)],
+        "events": [event_line(one) for one in sorted(reading.log.at(positions), key=place)],
         "conflict": bool(graph.disputed(key, facts)),
     }
 

@@ -8,8 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 from domain.instants import show
-from domain.operation import Operation
+from domain.operation import Operation, rank
 from projections.reading import Origin
+
+
+def place(operation: Operation) -> bytes:
+    """Canonical order, by the stamp that this log gave an operation when it came.
+
+    A stamp that was learnt later does not count: what was known then must not change.
+    """
+    header = operation.header
+    stamp = operation.order_hlc
+    return rank(stamp, header.origin_device, header.stream, header.local_seq, index=0)
 
 
 def event_line(operation: Operation) -> dict[str, Any]:
