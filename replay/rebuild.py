@@ -8,17 +8,21 @@ next one removes it.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from domain.errors import Unusable
 from projections.generations import Generations, sync_folder
 from projections.views import Views, create
 from replay.crash_points import reach
 from replay.log import Log
-from replay.write_lock import WriteLock
+from replay.witness import check
+from replay.write_lock import WriteLock, only_one
 
 AT_ONCE: Final = 2_000
+LOCK_FILE: Final = "rebuild.lock"
 Progress = Callable[[int, int], None]
 
 
@@ -36,7 +40,18 @@ def rebuild(
 
     Returns:
         The position that it has reached.
+
+    Raises:
+        Unusable: the log has lost its tail (see `replay.witness`), or another rebuild is running.
     """
+    generations.folder.mkdir(mode=0o700, exist_ok=True)
+    guard = generations.folder / LOCK_FILE
+    with only_one(guard, lock.timeout_seconds, "a rebuild"):
+        _check_witness(log, generations)
+        return _rebuild(log, generations, lock, progress)
+
+
+def _rebuild(log: Log, generations: Generations, lock: WriteLock, progress: Progress) -> int:
     path = generations.next()
     create(path, log.log_id)
     views = Views(path, for_bulk=True)
@@ -62,6 +77,20 @@ def first_generation(log: Log, generations: Generations) -> None:
     create(path, log.log_id)
     _sync(path)
     generations.switch(path)
+
+
+def _check_witness(log: Log, generations: Generations) -> None:
+    """A lost tail must not be forgotten: the views that saw it are the only witness."""
+    try:
+        views = Views(generations.current())
+    except (Unusable, sqlite3.DatabaseError):
+        return
+    try:
+        seen = views.checkpoint()
+    finally:
+        views.close()
+    if seen.log_id == log.log_id:
+        check(seen, log)
 
 
 def _fold_up_to(log: Log, views: Views, total: int, progress: Progress) -> None:

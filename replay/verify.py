@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from domain.canonical import ZERO_HASH, digest
@@ -258,18 +259,14 @@ def _about(log_path: Path) -> list[Finding]:
 
 def _compare_with_rebuild(log_path: Path, views_folder: Path) -> list[Finding]:
     """Fold the log once more, up to where the views are, and compare what came of it."""
-    log, generations = Log(log_path), Generations(views_folder)
-    path = generations.next()
-    try:
-        with closing(
-            connect(generations.current(), synchronous="NORMAL", read_only=True)
-        ) as connection:
-            live = digests(connection.cursor())
-        again = _digests_of_rebuild(log, path, live["position"])
-    finally:
-        log.close()
-        for file in path.parent.glob(f"{path.name}*"):
-            file.unlink()
+    current = Generations(views_folder).current()
+    with closing(connect(current, synchronous="NORMAL", read_only=True)) as connection:
+        live = digests(connection.cursor())
+    with (
+        closing(Log(log_path)) as log,
+        TemporaryDirectory(prefix=".verify-", dir=views_folder) as place,
+    ):
+        again = _digests_of_rebuild(log, Path(place) / "views.db", live["position"])
     return [
         Finding(None, None, "views::digest", f"the view {area!r} is not what the log says")
         for area, sums in again.items()

@@ -25,13 +25,48 @@ TURN_FILE: Final = "write.turn"
 _POLL_SECONDS: Final = 0.0005
 
 
+@contextmanager
+def only_one(path: Path, timeout_seconds: float, what: str) -> Iterator[None]:
+    """Let one process at a time do something long that is not writing, such as a rebuild.
+
+    Args:
+        path: the lock file.
+        what: for the error, as in "Another process is busy with ...".
+
+    Raises:
+        Unusable: `palacelog::palace::busy`.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + timeout_seconds
+        while not _taken(descriptor):
+            if time.monotonic() > deadline:
+                raise Unusable(
+                    "palace::busy",
+                    f"Another process has been busy with {what} for {timeout_seconds:g} s.",
+                    "Wait for it to finish, or stop it, and try again.",
+                )
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 class WriteLock:
     """The write lock of one palace folder, for all threads of this process."""
 
     def __init__(self, folder: Path, timeout_seconds: float) -> None:
         """Open the lock files; waits at most `timeout_seconds` when it is taken."""
         self._folder = folder
-        self._timeout_seconds = timeout_seconds
+        self.timeout_seconds = timeout_seconds
         self._thread_lock = threading.Lock()
         self._lock = self._open(LOCK_FILE)
         self._turn = self._open(TURN_FILE)
@@ -50,8 +85,8 @@ class WriteLock:
         Raises:
             Unusable: `palacelog::palace::locked`, another process or thread kept it too long.
         """
-        deadline = time.monotonic() + self._timeout_seconds
-        if not self._thread_lock.acquire(timeout=self._timeout_seconds):
+        deadline = time.monotonic() + self.timeout_seconds
+        if not self._thread_lock.acquire(timeout=self.timeout_seconds):
             raise self._locked()
         try:
             self._take(self._turn, deadline)
@@ -67,15 +102,10 @@ class WriteLock:
             self._thread_lock.release()
 
     def _take(self, descriptor: int, deadline: float) -> None:
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise self._locked() from None
-                time.sleep(_POLL_SECONDS)
-            else:
-                return
+        while not _taken(descriptor):
+            if time.monotonic() > deadline:
+                raise self._locked()
+            time.sleep(_POLL_SECONDS)
 
     def _open(self, name: str) -> int:
         return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -83,6 +113,6 @@ class WriteLock:
     def _locked(self) -> Unusable:
         return Unusable(
             "palace::locked",
-            f"Another process has held the palace's write lock for {self._timeout_seconds:g} s.",
+            f"Another process has held the palace's write lock for {self.timeout_seconds:g} s.",
             "Wait for it to finish, or stop it; `palacelog doctor` looks at the lock.",
         )
