@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -130,7 +131,7 @@ class Writer:
         self._since_wal_move = 0
         self.commits = 0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._closed = False
+        self._closed = self._ended = False
         self._thread = threading.Thread(target=self._run, name="palacelog-writer", daemon=True)
         self._thread.start()
 
@@ -161,51 +162,50 @@ class Writer:
             self._close_views()
 
     def _run(self) -> None:
-        while True:
-            jobs, last = self._take()
+        while not self._ended:
+            jobs: list[_Job] = []
+            self._admit(self._jobs.get(), jobs)
             if jobs:
                 self._serve(jobs)
-            if last:
-                return
 
-    def _take(self) -> tuple[list[_Job], bool]:
-        """What waits now, at least one; whether the end was reached."""
-        jobs: list[_Job] = []
-        waiting = self._jobs.get()
-        while True:
-            if waiting is None:
-                return jobs, True
-            if waiting.future.set_running_or_notify_cancel():
-                jobs.append(waiting)
-            if len(jobs) >= TURNS_PER_COMMIT_MAX:
-                return jobs, False
+    def _admit(self, waiting: _Job | None, jobs: list[_Job]) -> None:
+        """Take a job into a batch, unless its caller has given up meanwhile."""
+        if waiting is None:
+            self._ended = True
+        elif waiting.future.set_running_or_notify_cancel():
+            jobs.append(waiting)
+
+    def _admit_waiting(self, jobs: list[_Job]) -> None:
+        """Take what waits into a batch; called late, so that waiting for the lock fills the batch."""
+        while len(jobs) < TURNS_PER_COMMIT_MAX and not self._ended:
             try:
                 waiting = self._jobs.get_nowait()
             except queue.Empty:
-                return jobs, False
+                return
+            self._admit(waiting, jobs)
 
-    def _serve(self, jobs: list[_Job]) -> None:
+    def _serve(self, jobs: list[_Job], *, alone: bool = False) -> None:
         try:
-            outcomes = self._commit_together(jobs)
+            outcomes = self._commit_together(jobs, alone=alone)
         except Exception as error:  # noqa: BLE001 - every caller must get an answer, whatever failed
-            if len(jobs) > 1:
+            if not alone:
                 for job in jobs:
-                    self._serve([job])
+                    self._serve([job], alone=True)
                 return
             outcomes = [_failure(error)]
         reach("writer.before_answer")
         for job, outcome in zip(jobs, outcomes, strict=True):
-            try:
+            with suppress(InvalidStateError):
                 if isinstance(outcome, BaseException):
                     job.future.set_exception(outcome)
                 else:
                     job.future.set_result(outcome)
-            except InvalidStateError:
-                continue
 
-    def _commit_together(self, jobs: list[_Job]) -> list[Any]:
+    def _commit_together(self, jobs: list[_Job], *, alone: bool) -> list[Any]:
         with self._lock.held():
             reach("writer.locked")
+            if not alone:
+                self._admit_waiting(jobs)
             self._log.check_file()
             views = self._current_views()
             self._catch_up(views)
