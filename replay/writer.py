@@ -131,16 +131,18 @@ class Writer:
         self._since_wal_move = 0
         self.commits = 0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._door = threading.Lock()
         self._closed = self._ended = False
         self._thread = threading.Thread(target=self._run, name="palacelog-writer", daemon=True)
         self._thread.start()
 
     def submit(self, work: Callable[[Turn], T]) -> Future[T]:
         """Queue a turn; the future is done once it is durable, or has failed without a trace."""
-        if self._closed:
-            raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
         future: Future[T] = Future()
-        self._jobs.put(_Job(work, future))
+        with self._door:
+            if self._closed:
+                raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
+            self._jobs.put(_Job(work, future))
         return future
 
     def do(self, work: Callable[[Turn], T]) -> T:
@@ -149,10 +151,11 @@ class Writer:
 
     def close(self) -> None:
         """Finish what is queued, stop the thread, move the WALs, close the views."""
-        if self._closed:
-            return
-        self._closed = True
-        self._jobs.put(None)
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
+            self._jobs.put(None)
         self._thread.join()
         try:
             with self._lock.held():
@@ -176,7 +179,7 @@ class Writer:
             jobs.append(waiting)
 
     def _admit_waiting(self, jobs: list[_Job]) -> None:
-        """Take what waits into a batch; called late, so that waiting for the lock fills the batch."""
+        """Take what waits into a batch; late, so that waiting for the lock fills it."""
         while len(jobs) < TURNS_PER_COMMIT_MAX and not self._ended:
             try:
                 waiting = self._jobs.get_nowait()
