@@ -103,7 +103,7 @@ def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path
     A line names how far the stream is held, with its chain, the orders that differ from the
     device's own stamps, and the highest stamp that this log holds.
     """
-    newest = reading.newest_stamp()
+    newest = max(0, reading.newest_stamp())
     head = read_checkpoint(reading.cursor)
     lines = []
     for device in dict.fromkeys(one.device for one in replayed):
