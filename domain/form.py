@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from domain.canonical import NotStorable, canonical, digest, storable
 from domain.catalog import records_of
 from domain.identity import drawer_id, operation_id, valid_device
+from domain.instants import EARLIEST, LATEST
 from domain.operation import SCHEMA, Header, Recorded, chain
 
 _HEADER: Final = TypeAdapter(Header)
@@ -49,8 +50,10 @@ def recorded_from(
         raise Malformed("origin_device is no device name")
     if header.stream not in _STREAMS:
         raise Malformed("stream is neither shared nor local")
-    if header.local_seq < 1 or not 0 <= header.hlc < 2**63:
+    if not 1 <= header.local_seq < 2**63 or not 0 <= header.hlc < 2**63:
         raise Malformed("local_seq or hlc is out of range")
+    if not EARLIEST <= header.recorded_at <= LATEST:
+        raise Malformed("recorded_at lies outside the years 1 to 9999")
     encoded = None if payload is None else _payload(header, payload, nonce)
     expected = operation_id(
         header.origin_device,

@@ -25,7 +25,16 @@ from pydantic import (
 )
 
 from domain.canonical import NotStorable, read_json
-from domain.instants import AtInstant, InstantError, KnownAt, Reach, parse, parse_known_at
+from domain.instants import (
+    EARLIEST,
+    LATEST,
+    AtInstant,
+    InstantError,
+    KnownAt,
+    Reach,
+    parse,
+    parse_known_at,
+)
 from domain.operation import CONTENT_BYTES_MAX
 
 NAME_CHARACTERS_MAX: Final = 128
@@ -163,6 +172,23 @@ ObjectName = Annotated[str, AfterValidator(_clean_object)]
 Content = Annotated[str, AfterValidator(_clean_content)]
 Id = Annotated[str, Field(min_length=1, max_length=512)]
 Line = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_without_control)]
+
+
+def _as_recorded(clean: Callable[[str], str]) -> AfterValidator:
+    """What is recorded was cleaned at its origin; from elsewhere it may not have been."""
+
+    def check(text: str) -> str:
+        if clean(text) != text:
+            raise ValueError("is not in the form in which names are recorded")
+        return text
+
+    return AfterValidator(check)
+
+
+RecordedName = Annotated[str, _as_recorded(_clean_name)]
+RecordedPlace = Annotated[str, _as_recorded(_clean_place)]
+RecordedObject = Annotated[str, _as_recorded(_clean_object)]
+RecordedInstant = Annotated[int, Field(ge=EARLIEST, le=LATEST + 1)]
 Tags = Annotated[
     list[Name], Field(max_length=TAGS_MAX), BeforeValidator(_tag_list), AfterValidator(_no_repeats)
 ]

@@ -20,6 +20,8 @@ from domain.operations.common import (
     Moments,
     Name,
     PlaceName,
+    RecordedInstant,
+    RecordedPlace,
     Records,
     Shown,
     StartTime,
@@ -51,14 +53,14 @@ class AddDrawerRecords(Records):
     """A text with its place and valid time resolved."""
 
     drawer_id: str
-    wing: str
-    room: str
+    wing: RecordedPlace
+    room: RecordedPlace
     content: str
     source_file: str | None = None
     added_by: str | None = None
     tags: list[str] = Field(default_factory=list)
-    valid_from: int
-    valid_to: int | None = None
+    valid_from: RecordedInstant
+    valid_to: RecordedInstant | None = None
     supersedes: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     revives: list[str] = Field(default_factory=list)
@@ -87,8 +89,8 @@ class UpdateDrawerRecords(Records):
 
     drawer_id: str
     previous: str
-    wing: str
-    room: str
+    wing: RecordedPlace
+    room: RecordedPlace
     content: str
     tags: list[str] | None = None
     revives: list[str] = Field(default_factory=list)
@@ -117,10 +119,10 @@ class SupersedeDrawerRecords(Records):
     """What ends, from when, and the text that opens from there."""
 
     supersedes: str
-    valid_from: int
+    valid_from: RecordedInstant
     drawer_id: str | None = None
-    wing: str | None = None
-    room: str | None = None
+    wing: RecordedPlace | None = None
+    room: RecordedPlace | None = None
     content: str | None = None
     tags: list[str] = Field(default_factory=list)
     revives: list[str] = Field(default_factory=list)

@@ -20,6 +20,10 @@ from domain.operations.common import (
     Name,
     ObjectName,
     PlaceName,
+    RecordedInstant,
+    RecordedName,
+    RecordedObject,
+    RecordedPlace,
     Records,
     Shown,
     StartTime,
@@ -46,12 +50,12 @@ class KgAddAsks(Writes):
 class KgAddRecords(Records):
     """An assertion with its wing and interval resolved."""
 
-    wing: str
-    subject: str
-    predicate: str
-    object: str
-    valid_from: int
-    valid_to: int | None = None
+    wing: RecordedPlace
+    subject: RecordedName
+    predicate: RecordedName
+    object: RecordedObject
+    valid_from: RecordedInstant
+    valid_to: RecordedInstant | None = None
     confidence: float | None = None
     source_drawer_id: str | None = None
     source_file: str | None = None
@@ -78,11 +82,11 @@ class KgInvalidateAsks(Writes):
 class KgInvalidateRecords(Records):
     """What ends, and when."""
 
-    wing: str
-    subject: str
-    predicate: str
-    object: str
-    ended: int
+    wing: RecordedPlace
+    subject: RecordedName
+    predicate: RecordedName
+    object: RecordedObject
+    ended: RecordedInstant
     fact_ids: list[str] = Field(default_factory=list)
     duplicate: bool = False
 
@@ -108,12 +112,12 @@ class KgSupersedeAsks(Writes):
 class KgSupersedeRecords(Records):
     """What ends and what opens, and when."""
 
-    wing: str
-    subject: str
-    predicate: str
-    old_object: str
-    new_object: str
-    at: int
+    wing: RecordedPlace
+    subject: RecordedName
+    predicate: RecordedName
+    old_object: RecordedObject
+    new_object: RecordedObject
+    at: RecordedInstant
     superseded: list[str] = Field(default_factory=list)
     held: str | None = None
     duplicate: bool = False
@@ -137,9 +141,9 @@ class KgDeclarePredicateAsks(Writes):
 class KgDeclarePredicateRecords(Records):
     """The declaration."""
 
-    predicate: str
+    predicate: RecordedName
     cardinality: Literal["one", "many"]
-    wing: str | None = None
+    wing: RecordedPlace | None = None
     duplicate: bool = False
 
 
