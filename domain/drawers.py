@@ -103,10 +103,13 @@ def updated(held: Held, event: Event) -> Held:
     supports = reached(held, old)
     if not supports:
         _note_no_target(held, event, old)
+    holders = dict.fromkeys((old, *(support.drawer_id for support in supports)))
+    taken = {mark.id for left in holders for mark in held.find(Taken, "drawer_id", left)}
     for order, support in enumerate(supports):
         for left in dict.fromkeys((old, support.drawer_id)):
-            if left != new and not _is_taken(held, left, support):
-                held.put(Taken(f"{left}/{support.id}", left, support.id, event.rank))
+            mark = Taken(f"{left}/{support.id}", left, support.id, event.rank)
+            if left != new and mark.id not in taken:
+                held.put(mark)
         held.put(_carried(support, event, order))
     return held
 
@@ -215,10 +218,6 @@ def _counts(held: Held, event: Event, drawer: str) -> bool:
     return True
 
 
-def _is_taken(held: Held, drawer: str, support: Support) -> bool:
-    return any(mark.support_id == support.id for mark in held.find(Taken, "drawer_id", drawer))
-
-
 def _close(held: Held, event: Event, old: str, at: int, new: str) -> None:
     supports = reached(held, old)
     if not supports:
@@ -269,7 +268,7 @@ def _carried(support: Support, event: Event, order: int) -> Support:
         drawer_id=stated["drawer_id"],
         tags=_json(stated["tags"]) if "tags" in stated else support.tags,
         recorded_at=event.recorded_at,
-        rank=event.rank + order.to_bytes(2, "big"),
+        rank=event.rank + order.to_bytes(4, "big"),
         op_id=event.op_id,
     )
 
