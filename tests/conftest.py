@@ -1,0 +1,17 @@
+"""How much the property tests draw: HYPOTHESIS_PROFILE=deep raises it, CI makes it repeatable."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+pytest.register_assert_rewrite("tests.folds", "tests.simulation_of_devices")
+
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("deep", settings.get_profile("default"), max_examples=2_000)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
+)

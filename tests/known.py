@@ -1,0 +1,140 @@
+"""What a small palace in memory knows: the questions of `domain.ports.Known` over the memory
+engine, and a call that decides, records and folds as the way through does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from domain.belief import Event, Fold, Held
+from domain.canonical import comparable, storable, twin_form
+from domain.catalog import CATALOG, FOLDS, fold_of, records_of
+from domain.drawers import Support
+from domain.facts import Assertion
+from domain.hlc import next_hlc
+from domain.instants import ENDLESS
+from domain.operation import rank, stamp_of
+from domain.operations.common import Clock, Decided
+from domain.ports import Text
+from tests.memory_engine import MemoryEngine
+
+NOW = 1_785_078_245_678_901
+
+
+class MemoryKnown:
+    """The views of one device at its log's head."""
+
+    def __init__(self, device: str = "ada", *, complete: bool = True) -> None:
+        self.device = device
+        self.complete = complete
+        self.engines = {name: MemoryEngine(fold) for name, fold in FOLDS.items()}
+        self.events: dict[str, Event] = {}
+        self.now = NOW
+        self._texts: dict[str, Text] = {}
+        self._spellings: dict[tuple[str, str, str], str] = {}
+
+    def receive(self, *events: Event) -> None:
+        """Take events of any device, in the order given."""
+        for event in events:
+            fold = fold_of(event.tool)
+            if event.op_id not in self.events and fold is not None:
+                self.events[event.op_id] = event
+                self.engines[fold.name].receive(event)
+                self._learn(event)
+
+    def decide(self, tool: str, **arguments: Any) -> Decided:
+        """What a call would record."""
+        entry = CATALOG[tool]
+        assert entry.decide is not None
+        clock = Clock("UTC", self.now)
+        return entry.decide(entry.asks.model_validate(arguments, context=clock), self, self.now)
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Decide, record, fold, answer."""
+        decided = self.decide(tool, **arguments)
+        event = self.event(tool, decided.payload)
+        self.receive(event)
+        answer = CATALOG[tool].answer
+        assert answer is not None
+        return answer(event.payload, event.op_id) | {
+            "op_id": event.op_id,
+            "duplicate": event.payload["duplicate"],
+            "target": decided.target,
+        }
+
+    def event(self, tool: str, payload: dict[str, Any]) -> Event:
+        """The next event of this device, of a form that a log takes."""
+        storable(payload)
+        records = records_of(tool)
+        assert records is not None
+        records.model_validate(payload)
+        stamps = [stamp_of(event.rank) for event in self.events.values()]
+        stamp = next_hlc(max(stamps, default=-1), self.now)
+        number = 1 + sum(event.op_id.startswith(f"{self.device}-") for event in self.known())
+        place = rank(stamp, self.device, "shared", number, 0)
+        return Event(f"{self.device}-{number}", tool, payload, place, self.now)
+
+    def known(self) -> Iterator[Event]:
+        """Every event held, in order of arrival."""
+        return iter(self.events.values())
+
+    def texts(self) -> Iterator[Text]:
+        """Every text held, live or hidden."""
+        return iter(self._texts.values())
+
+    def states(self) -> dict[str, Any]:
+        """The state of every fold, as any two replicas share it."""
+        return {name: engine.state() for name, engine in self.engines.items()}
+
+    def rows(self, fold: Fold) -> list[Any]:
+        """The current rows of a fold."""
+        return self.engines[fold.name].rows()
+
+    def spelling(self, kind: str, name: str, scope: str = "") -> str:
+        """The first spelling that was stored, else `name`."""
+        return self._spellings.get((kind, comparable(scope), comparable(name)), name)
+
+    def held(self, fold: Fold, member: str) -> Held:
+        """The current rows of a member's key."""
+        return self.engines[fold.name].held(member)
+
+    def text(self, drawer_id: str) -> Text | None:
+        """A drawer's text, live or hidden."""
+        return self._texts.get(drawer_id)
+
+    def twin(self, wing: str, room: str, content: str) -> Text | None:
+        """A live drawer of the room with the same text in comparable form, the very same first."""
+        supports = (row for row in self.rows(FOLDS["drawers"]) if isinstance(row, Support))
+        texts = [self._texts[id] for id in dict.fromkeys(one.drawer_id for one in supports)]
+        place, form = (comparable(wing), comparable(room)), twin_form(content)
+        twins = [
+            text
+            for text in texts
+            if (comparable(text.wing), comparable(text.room)) == place
+            and twin_form(text.content) == form
+        ]
+        return min(twins, key=lambda text: text.content != content, default=None)
+
+    def fact_wings(self, subject: str, predicate: str, object: str) -> list[str]:
+        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
+        asked = (comparable(subject), comparable(predicate), comparable(object))
+        rows = [
+            row
+            for row in self.rows(FOLDS["facts"])
+            if isinstance(row, Assertion)
+            and (row.subject_key, row.predicate_key, row.object_key) == asked
+        ]
+        opened = [row for row in rows if row.valid_to == ENDLESS]
+        found = {row.wing_key: row.wing for row in opened or rows}
+        return [found[key] for key in sorted(found)]
+
+    def _learn(self, event: Event) -> None:
+        stated = event.payload
+        if "content" in stated:
+            id = stated["drawer_id"]
+            self._texts.setdefault(id, Text(id, stated["wing"], stated["room"], stated["content"]))
+        for kind in ("wing", "room", "subject", "predicate"):
+            if stated.get(kind):
+                scope = comparable(stated["wing"]) if kind == "room" else ""
+                self._spellings.setdefault((kind, scope, comparable(stated[kind])), stated[kind])
