@@ -330,6 +330,11 @@ def mentions(event: Event) -> tuple[tuple[str, str], ...]:
     return ("wing", comparable(stated["wing"])), *(("entity", key) for key in entities)
 
 
+def _declared_wing(event: Event) -> tuple[tuple[str, str], ...]:
+    wing = event.payload.get("wing")
+    return (("wing", comparable(wing)),) if wing else ()
+
+
 def names(event: Event) -> tuple[Name, ...]:
     """The wing, subject and predicate that an event on facts spells."""
     stated = event.payload
@@ -370,5 +375,6 @@ PREDICATES: Final = Fold(
         register(event.payload.get("wing", EVERY_WING), event.payload["predicate"]),
     ),
     evolve=declared,
+    mentions=_declared_wing,
     names=_declared_names,
 )

@@ -146,9 +146,9 @@ class Reading:
         newest = _NEWEST_RANK(self.cursor).fetchone()[0]
         return -1 if newest is None else stamp_of(newest)
 
-    def pin(self, position: int, as_of: int) -> None:
+    def pin(self, position: int, as_of: int, known_at: int | None) -> None:
         """Read at the moment of a list's first page."""
-        self.moment = Moment(as_of, position, self.moment.known_at)
+        self.moment = Moment(as_of, position, known_at)
 
     def hidden(self, drawer_id: str) -> bool:
         """Whether a drawer was known and no support of it is left, wherever updates took them."""

@@ -39,7 +39,11 @@ _IN_WING = or_(
     _operations.c.position.in_(
         select(_mentions.c.position)
         .select_from(_mentions.join(_texts, _texts.c.drawer_id == _mentions.c.name))
-        .where(_mentions.c.kind == "drawer", _texts.c.wing_key == _B("wing"))
+        .where(
+            _mentions.c.kind == "drawer",
+            _texts.c.wing_key == _B("wing"),
+            _texts.c.position <= _B("position"),
+        )
     ),
 )
 _CHOSEN = (

@@ -48,13 +48,13 @@ _FROM_ONE_INSTANT = Prepared(
 
 def list_conflicts(reading: Reading, asked: ListConflictsAsks) -> dict[str, Any]:
     """One page of conflicts, newest first in canonical order."""
-    last = resume("list_conflicts", reading, asked.cursor, (str, str))
+    last = resume("list_conflicts", reading, asked.cursor, (bytes, str))
     found = sorted(conflicts(reading), key=lambda one: (one.rank, one.id), reverse=True)
-    place = (bytes.fromhex(last[0]), last[1]) if last else None
+    place = (last[0], last[1]) if last else None
     behind = [one for one in found if place is None or (one.rank, one.id) < place]
     page = behind[: asked.limit]
     more = len(behind) > asked.limit
-    marks = [page[-1].rank.hex(), page[-1].id] if more else []
+    marks = [page[-1].rank, page[-1].id] if more else []
     return reading.shown() | {
         "conflicts": [_shown(reading, one) for one in page],
         "total": len(found),

@@ -214,9 +214,9 @@ def kg_query(reading: Reading, asked: KgQueryAsks) -> dict[str, Any]:
 
 def kg_timeline(reading: Reading, asked: KgTimelineAsks) -> dict[str, Any]:
     """One page of facts in the order in which they became true."""
-    last = resume("kg_timeline", reading, asked.cursor, (int, str))
+    last = resume("kg_timeline", reading, asked.cursor, (int, bytes))
     graph = _Graph(reading)
-    after = (last[0], bytes.fromhex(last[1])) if last else (-ENDLESS, b"")
+    after = (last[0], last[1]) if last else (-ENDLESS, b"")
     chosen = {
         "entity": asked.entity and comparable(asked.entity),
         "predicate": asked.predicate and comparable(asked.predicate),
@@ -226,7 +226,7 @@ def kg_timeline(reading: Reading, asked: KgTimelineAsks) -> dict[str, Any]:
     cursor = None
     if len(found) > asked.limit:
         _, first, _ = page[-1]
-        cursor = cursor_text("kg_timeline", reading, [first.valid_from, first.rank.hex()])
+        cursor = cursor_text("kg_timeline", reading, [first.valid_from, first.rank])
     return reading.shown() | {
         "facts": [line for key, _, fact in page for line in graph.shown(key, [fact])],
         "cursor": cursor,

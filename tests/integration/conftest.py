@@ -18,9 +18,7 @@ pytest.register_assert_rewrite("tests.palaces")
 from tests.palaces import Device, Fleet  # noqa: E402 - after its asserts are registered
 
 # The writer is a thread: freezegun must not spare what threads call.
-freezegun.configure(
-    default_ignore_list=["_pytest.terminal.", "_pytest.runner.", "multiprocessing", "selenium"]
-)
+freezegun.configure(default_ignore_list=["_pytest.timing", "_pytest.terminal", "_pytest.runner"])
 
 START = "2026-03-31T15:00:00Z"
 

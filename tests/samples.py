@@ -1,0 +1,84 @@
+"""One call of every operation of the catalog, on a palace that has something to work on.
+
+    known = furnished(ada)
+    ada.call(tool, SAMPLES[tool](known))
+
+A test compares the table with the catalog: a new operation that has no sample fails there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tests.palaces import Device
+
+
+class Known(NamedTuple):
+    """What stands in a furnished palace."""
+
+    drawer: str
+    spare: str
+    fact: str
+    op: str
+
+
+PLACE = {"wing": "home", "room": "notes"}
+CITY = {"subject": "Kiran", "predicate": "city"}
+FURNITURE = 6
+"""How many operations a furnished palace holds."""
+
+
+def furnished(device: Device) -> Known:
+    """Store a few drawers and facts."""
+    drawer = device.add_drawer(**PLACE, content="tea", tags=["drink"], metadata={"cups": 2})
+    spare = device.add_drawer(**PLACE, content="coffee")
+    fact = device.kg_add(**CITY, object="Lyon", valid_from="2026-01-01", confidence=0.5)
+    device.kg_add(**CITY, object="Nice", valid_from="2026-02-01")
+    device.kg_declare_predicate(predicate="city", cardinality="many")
+    gone = device.delete_drawer(drawer_id=spare["drawer_id"])
+    assert device.position() == FURNITURE
+    return Known(drawer["drawer_id"], spare["drawer_id"], fact["fact_id"], gone["op_id"])
+
+
+SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
+    "add_drawer": lambda known: {
+        **PLACE,
+        "content": "milk",
+        "source_file": "shopping.md",
+        "added_by": "scribe",
+        "tags": ["drink", "cold"],
+        "valid_from": "2026-03-01",
+        "valid_to": "2027",
+        "metadata": {"litres": 1.5},
+    },
+    "update_drawer": lambda known: {"drawer_id": known.drawer, "content": "green tea"},
+    "supersede_drawer": lambda known: {"drawer_id": known.drawer, "content": "no tea"},
+    "delete_drawer": lambda known: {"drawer_id": known.drawer, "reason": "cold"},
+    "get_drawer": lambda known: {"drawer_id": known.drawer},
+    "list_drawers": lambda known: dict(PLACE),
+    "history": lambda known: {"drawer_id": known.drawer},
+    "kg_add": lambda known: (
+        CITY
+        | {
+            "object": "Oslo",
+            "valid_from": "2026-03-01",
+            "valid_to": "2026-03-05",
+            "confidence": 1,
+            "source_drawer_id": known.drawer,
+            "source_file": "letter.txt",
+        }
+    ),
+    "kg_invalidate": lambda known: CITY | {"object": "Lyon", "ended": "2026-03-01"},
+    "kg_supersede": lambda known: (
+        CITY | {"old_object": "Lyon", "new_object": "Rome", "at": "2026-03-01"}
+    ),
+    "kg_declare_predicate": lambda known: {"predicate": "city", "cardinality": "one"},
+    "kg_query": lambda known: {"entity": "Kiran"},
+    "kg_timeline": lambda known: {},
+    "fact_history": lambda known: {"fact_id": known.fact},
+    "list_conflicts": lambda known: {},
+    "list_operations": lambda known: {},
+    "show_operation": lambda known: {"op_id": known.op},
+    "status": lambda known: {},
+}
