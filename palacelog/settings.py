@@ -40,7 +40,13 @@ class Settings(BaseSettings):
         agent, client, session, principal: who calls, where the caller does not say.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PALACELOG_", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="PALACELOG_",
+        extra="forbid",
+        frozen=True,
+        validate_by_name=True,  # in the file the mode is `session_mode`
+        validate_by_alias=True,
+    )
 
     zone: str = "UTC"
     role: Literal["primary", "edge"] = "primary"
