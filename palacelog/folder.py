@@ -88,7 +88,7 @@ def prepare(path: Path, *, force: bool = False) -> PalaceFolder:
             f"{folder.path} is a palace already.",
             "Use it as it is, or choose another folder.",
         )
-    other = _nearby(folder.path)
+    other = nearby(folder.path)
     if other is not None:
         raise Refused(
             "palace::nested",
@@ -153,7 +153,7 @@ def file_system(path: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
 
 
 def _no_palace(path: Path) -> Unusable:
-    other = _nearby(path)
+    other = nearby(path)
     if other is not None:
         return Unusable(
             "palace::none",
@@ -167,7 +167,7 @@ def _no_palace(path: Path) -> Unusable:
     )
 
 
-def _nearby(path: Path) -> Path | None:
+def nearby(path: Path) -> Path | None:
     """A palace above a folder, or directly below it."""
     for parent in path.parents:
         if (parent / PALACE_FILE).is_file():

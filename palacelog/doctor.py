@@ -1,0 +1,239 @@
+"""Looking for what could harm a palace, before it does.
+
+Protects a person's evening: each check says in one line what was looked at and, where something is
+wrong, what to do. Changes nothing of the palace. May not read what is in it: see `replay.verify`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from domain.errors import PalaceError, Unusable
+from palacelog import folder as folders
+from palacelog.folder import PalaceFolder
+from palacelog.settings import PALACE_VARIABLE, Settings, load
+from projections.generations import CURRENT_FILE, Generations
+from projections.views import Views
+from replay.log import Log
+from replay.storage_errors import storage_error
+from replay.witness import check
+from replay.write_lock import WriteLock
+
+LOCK_SECONDS: Final = 1.0
+FREE_BYTES_MIN: Final = 64 * 1024 * 1024
+COPIES_THAT_SHOULD_FIT: Final = 3
+_WAL_RESET_FAULT: Final = ((3, 7, 0), (3, 51, 2))
+# What the event sourcing library would read, were it allowed to.
+_LIBRARY_VARIABLES: Final = frozenset(
+    {
+        "APPLICATION_RECORDER_TOPIC",
+        "CIPHER_KEY",
+        "CIPHER_TOPIC",
+        "COMPRESSOR_TOPIC",
+        "IS_SNAPSHOTTING_ENABLED",
+        "MAPPER_TOPIC",
+        "ORIGINATOR_ID_TYPE",
+        "PERSISTENCE_MODULE",
+        "SQLITE_DBNAME",
+        "SQLITE_LOCK_TIMEOUT",
+        "TRANSCODER_TOPIC",
+    }
+)
+
+
+class Check(NamedTuple):
+    """One thing that was looked at.
+
+    Attributes:
+        state: ok, warn or fail.
+        help: what to do; empty where nothing is to be done.
+        failure: the error that a command would stop with; only where it fails.
+    """
+
+    name: str
+    state: str
+    message: str
+    help: str = ""
+    failure: PalaceError | None = None
+
+    def as_answer(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        shown: dict[str, Any] = {"name": self.name, "state": self.state, "message": self.message}
+        if self.help:
+            shown["help"] = self.help
+        if self.failure is not None:
+            shown["code"] = self.failure.code
+        return shown
+
+
+def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
+    """Examine the palace at a path, and what surrounds it.
+
+    Args:
+        given: settings that win over environment and file.
+    """
+    checks = [_python(), _sqlite(), *_library_variables(), *_unknown_variables()]
+    folder = PalaceFolder(path)
+    there = _checked("palace", lambda: f"{folders.existing(path).path} is one")
+    checks.append(there)
+    if not folder.path.is_dir():
+        return checks
+    checks += [_place(folder), _mode(folder), _neighbours(folder), _space(folder)]
+    if there.failure is not None:
+        return checks
+    checks.append(_checked("settings", lambda: _settings(folder, given or {})))
+    checks.append(_lock(folder))
+    checks.append(_checked("log", lambda: _log(folder)))
+    checks.append(_checked("views", lambda: _views(folder)))
+    return [*checks, *_leftovers(folder)]
+
+
+def _checked(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, "ok", look())
+    except PalaceError as error:
+        return _failed(name, error)
+    except (sqlite3.Error, OSError) as error:
+        return _failed(name, storage_error(error))
+
+
+def _failed(name: str, error: PalaceError) -> Check:
+    return Check(name, "fail", error.message, error.help, error)
+
+
+def _python() -> Check:
+    return Check("python", "ok", f"Python {platform.python_version()} on {platform.system()}")
+
+
+def _sqlite() -> Check:
+    first, last = _WAL_RESET_FAULT
+    text = f"SQLite {sqlite3.sqlite_version}"
+    if first <= sqlite3.sqlite_version_info <= last:
+        text += ", which has the WAL-reset fault (3.7.0 to 3.51.2); the write lock excludes it"
+    return Check("sqlite", "ok", text)
+
+
+def _library_variables() -> Iterator[Check]:
+    found = sorted(_LIBRARY_VARIABLES & os.environ.keys())
+    if found:
+        yield Check(
+            "environment",
+            "warn",
+            f"{', '.join(found)} is set; palacelog ignores it, also where it names a cipher",
+            "The log is not encrypted. Unset it if nothing else needs it.",
+        )
+
+
+def _unknown_variables() -> Iterator[Check]:
+    known = {f"PALACELOG_{name.upper()}" for name in Settings.model_fields}
+    known |= {PALACE_VARIABLE, "PALACELOG_MODE"}
+    found = sorted(name for name in os.environ if name.startswith("PALACELOG_"))
+    unknown = [name for name in found if name not in known]
+    if unknown:
+        yield Check(
+            "environment",
+            "warn",
+            f"{', '.join(unknown)} is set, and there is no such setting",
+            f"There are: {', '.join(sorted(known))}.",
+        )
+
+
+def _place(folder: PalaceFolder) -> Check:
+    reason = folders.unsafe_place(folder.path)
+    if reason is not None:
+        return Check("place", "warn", reason, "Move the palace to a local folder.")
+    kind = folders.file_system(folder.path) or "unknown"
+    return Check("place", "ok", f"the file system is local ({kind})")
+
+
+def _mode(folder: PalaceFolder) -> Check:
+    mode = folder.path.stat().st_mode & 0o777
+    if mode & 0o077:
+        return Check(
+            "privacy",
+            "warn",
+            f"other users can look into the folder (mode {mode:04o})",
+            f"Run `chmod 700 {folder.path}`.",
+        )
+    return Check("privacy", "ok", f"the folder is private (mode {mode:04o})")
+
+
+def _neighbours(folder: PalaceFolder) -> Check:
+    other = folders.nearby(folder.path)
+    if other is None:
+        return Check("neighbours", "ok", "no palace lies above or below it")
+    return Check(
+        "neighbours",
+        "warn",
+        f"the palace {other} lies above or below it",
+        "Move one of the two: palaces stand side by side.",
+    )
+
+
+def _space(folder: PalaceFolder) -> Check:
+    free = shutil.disk_usage(folder.path).free
+    log_bytes = folder.log.stat().st_size if folder.log.is_file() else 0
+    text = f"{free // 2**20:,} MiB are free"
+    if free < max(FREE_BYTES_MIN, COPIES_THAT_SHOULD_FIT * log_bytes):
+        return Check("space", "warn", text, "Free some: a rebuild or restore makes copies.")
+    return Check("space", "ok", text)
+
+
+def _settings(folder: PalaceFolder, given: Mapping[str, Any]) -> str:
+    settings = load(folder.path, **given)
+    return f"role {settings.role}, zone {settings.zone}, session mode {settings.session_mode}"
+
+
+def _lock(folder: PalaceFolder) -> Check:
+    try:
+        with closing(WriteLock(folder.path, LOCK_SECONDS)) as lock, lock.held():
+            return Check("write lock", "ok", "it can be taken")
+    except Unusable:
+        return Check(
+            "write lock",
+            "warn",
+            f"another process has held it for {LOCK_SECONDS:g} s",
+            "Wait for that process, or stop it if it hangs.",
+        )
+    except OSError as error:
+        return _failed("write lock", storage_error(error))
+
+
+def _log(folder: PalaceFolder) -> str:
+    with closing(Log(folder.log)) as log:
+        return f"{log.position()} events of device {log.about.device}, {log.log_id}"
+
+
+def _views(folder: PalaceFolder) -> str:
+    with closing(Log(folder.log)) as log:
+        with closing(Views(Generations(folder.views).current())) as views:
+            seen = views.checkpoint()
+        check(seen, log)
+        lag = log.position() - seen.position
+    return f"{lag} events behind the log" if lag else "up to date, and they fit the log"
+
+
+def _leftovers(folder: PalaceFolder) -> Iterator[Check]:
+    """Files of a rebuild, verification or restore that has died, or is running."""
+    try:
+        current = Generations(folder.views).current().name
+    except PalaceError:
+        return
+    expected = {CURRENT_FILE, current, f"{current}-wal", f"{current}-shm"}
+    found = [one.name for one in folder.views.iterdir() if one.name not in expected]
+    found += [one.name for one in folder.path.glob(f".{folder.log.name}.*")]
+    strange = sorted(name for name in found if not name.endswith(".lock"))
+    if strange:
+        yield Check(
+            "leftovers",
+            "warn",
+            f"{', '.join(strange)}: of a rebuild or restore that has died, or is running",
+            "If none is running, `palacelog rebuild` clears the views' folder.",
+        )
