@@ -1,0 +1,1 @@
+"""The command line: every operation and everything around a palace, for a person or a pipe."""

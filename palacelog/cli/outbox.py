@@ -1,0 +1,108 @@
+"""The commands about the outbox: what no primary has acknowledged, and how it gets there.
+
+Protects what waits: exporting changes nothing, and only a receipt empties the outbox. Judges no
+event.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from domain.gate import READ, WRITE
+from palacelog.cli import output
+from palacelog.cli.invocation import Invocation, asked_now
+from palacelog.cli.progress import busy
+
+app = typer.Typer(help="Look at what no primary has acknowledged, and take it there by file.",
+                  no_args_is_help=True)  # fmt: skip
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many operations.")] = 20,
+) -> None:
+    """List what waits of this device's operations, in order.
+
+    Example:
+      palacelog outbox list
+    """
+    invocation = asked_now(context)
+    invocation.gate("outbox list", READ)
+    document = _waiting(invocation, limit)
+    output.show(invocation.as_json, document)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
+    device: Annotated[
+        str | None, typer.Option(help="Another stream that this log holds; default this device's.")
+    ] = None,
+    first: Annotated[
+        int | None,
+        typer.Option("--from", help="From this number on; default behind the acknowledged."),
+    ] = None,
+) -> None:
+    """Write what waits to a file that another palace can replay. Nothing is acknowledged by it.
+
+    Example:
+      palacelog outbox export laptop.ndjson
+    """
+    invocation = asked_now(context)
+    invocation.gate("outbox export", READ)
+    from replay.outbox import export_outbox
+
+    with (
+        invocation.house() as house,
+        house.palace.reading() as reading,
+        busy("Exporting"),
+    ):
+        done = export_outbox(house.log, reading, file, device, first)
+    document = {
+        "file": str(done.path),
+        "device": done.device,
+        "first": done.first,
+        "events": done.events,
+    }
+    output.show(invocation.as_json, document)
+
+
+@app.command()
+def acknowledge(
+    context: typer.Context,
+    receipt: Annotated[Path, typer.Argument(help="What `palacelog replay --receipt` wrote.")],
+) -> None:
+    """Record a primary's receipt: what it names waits no longer.
+
+    Example:
+      palacelog outbox acknowledge receipt.json
+    """
+    invocation = asked_now(context)
+    invocation.gate("outbox acknowledge", WRITE)
+    from replay import outbox
+
+    with invocation.house() as house:
+        done = outbox.acknowledge(house.log, house.palace.writer, receipt)
+    output.show(invocation.as_json, done._asdict())
+
+
+def _waiting(invocation: Invocation, limit: int) -> dict[str, Any]:
+    from domain.identity import base_device
+    from domain.instants import show
+    from projections.outbox import pending, streams
+
+    with invocation.house() as house, house.palace.reading() as reading:
+        found = streams(reading.cursor, base_device(reading.device))
+        waiting = [one for stream in found for one in pending(reading.cursor, stream.device, limit)]
+    return {
+        "device": reading.device,
+        "streams": [one._asdict() | {"pending": one.head - one.acknowledged} for one in found],
+        "pending": [
+            one._asdict() | {"recorded_at": show(one.recorded_at)} for one in waiting[:limit]
+        ],
+    }
