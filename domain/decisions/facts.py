@@ -37,12 +37,14 @@ from domain.operations.facts import (
     KgInvalidateAsks,
     KgSupersedeAsks,
 )
-from domain.ports import Known
+from domain.ports import Known, Text
 
 
 def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
     """Resolve an add: its wing, its interval, and whether the fact is held already."""
-    wing = _wing_of_source(asked, known)
+    source, target = _source_of(asked, known)
+    wing = asked.wing or (source.wing if source else DEFAULT_WING)
+    wing = known.spelling("wing", wing)
     subject, predicate = _names(known, asked.subject, asked.predicate)
     valid_from = now if asked.valid_from is None else asked.valid_from
     valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
@@ -68,7 +70,8 @@ def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
     if holder is not None:
         payload["held"] = holder.id
     optional = asked.model_dump(include={"confidence", "source_drawer_id", "source_file"})
-    return Decided(payload | {key: value for key, value in optional.items() if value is not None})
+    payload |= {key: value for key, value in optional.items() if value is not None}
+    return Decided(payload, target)
 
 
 def decide_invalidate(asked: KgInvalidateAsks, known: Known, now: int) -> Decided:
@@ -142,20 +145,18 @@ def decide_declare(asked: KgDeclarePredicateAsks, known: Known, now: int) -> Dec
     return Decided(payload | {"wing": scope} if asked.wing else payload)
 
 
-def _wing_of_source(asked: KgAddAsks, known: Known) -> str:
-    if asked.wing is not None:
-        return known.spelling("wing", asked.wing)
-    if asked.source_drawer_id is not None:
-        text = known.text(asked.source_drawer_id)
-        if text is not None:
-            return text.wing
-        if known.complete:
-            raise Refused(
-                "drawers::unknown",
-                f"{asked.source_drawer_id} is not known here.",
-                "Give the id of a stored drawer, or name the wing and leave the source out.",
-            )
-    return known.spelling("wing", DEFAULT_WING)
+def _source_of(asked: KgAddAsks, known: Known) -> tuple[Text | None, str | None]:
+    """The text that a fact was learnt from, and whether it was seen."""
+    if asked.source_drawer_id is None:
+        return None, None
+    text = known.text(asked.source_drawer_id)
+    if text is None and known.complete and asked.wing is None:
+        raise Refused(
+            "drawers::unknown",
+            f"{asked.source_drawer_id} is not known here.",
+            "Give the id of a stored drawer, or name the wing and leave the source out.",
+        )
+    return text, "unverified" if text is None else "known"
 
 
 def _wing_holding(wing: str | None, known: Known, subject: str, predicate: str, object: str) -> str:
