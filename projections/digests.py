@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import Table, select
 
 from domain.canonical import canonical
 from domain.catalog import FOLDS
@@ -24,6 +25,7 @@ from projections.views import read_checkpoint
 _STAMPS: Final = frozenset({"rank", "opened", "key", "believed_from", "believed_until"})
 _MODULUS: Final = 2**256
 _operations, _texts = tables.operations, tables.texts
+_TEXTS = Prepared(select(_texts.c.drawer_id, _texts.c.content))
 
 
 def digests(cursor: sqlite3.Cursor) -> dict[str, Any]:
@@ -56,10 +58,10 @@ def _belief_rows(
     cursor: sqlite3.Cursor, kind: type[Any], area: str
 ) -> Iterator[tuple[list[Any] | None, list[Any]]]:
     table = BELIEFS[kind]
-    names = [column.name for column in table.c if column.name != "key"]
+    names = [column.name for column in _shown(table)]
     visible = [index for index, name in enumerate(names) if name not in _STAMPS]
     until, owner = names.index("believed_until"), names.index("area") if "area" in names else None
-    for row in Prepared(select(*(table.c[name] for name in names)))(cursor):
+    for row in _rows_of(table)(cursor):
         if owner is not None and row[owner] != area:
             continue
         plain = [kind.__name__, *(_plain(value) for value in row)]
@@ -68,14 +70,24 @@ def _belief_rows(
 
 
 def _operation_rows(cursor: sqlite3.Cursor) -> Iterator[tuple[list[Any] | None, list[Any]]]:
-    columns = list(_operations.c)
-    for row in Prepared(select(*columns))(cursor):
-        named = dict(zip((column.name for column in columns), row, strict=True))
+    columns = [column.name for column in _shown(_operations)]
+    for row in _rows_of(_operations)(cursor):
+        named = dict(zip(columns, row, strict=True))
         shown = ["operation", named["op_id"]] if named["stream"] == "shared" else None
         yield shown, ["operation", *(_plain(value) for value in row)]
-    for drawer_id, content in Prepared(select(_texts.c.drawer_id, _texts.c.content))(cursor):
+    for drawer_id, content in _TEXTS(cursor):
         text = ["text", drawer_id, sha256(content.encode()).hexdigest()]
         yield text, text
+
+
+def _shown(table: Table) -> list[Any]:
+    """All columns but `key`, which numbers what may be numbered otherwise in a rebuild."""
+    return [column for column in table.c if column.name != "key"]
+
+
+@cache
+def _rows_of(table: Table) -> Prepared:
+    return Prepared(select(*_shown(table)))
 
 
 def _plain(value: Any) -> Any:

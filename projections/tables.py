@@ -8,7 +8,8 @@ table cannot drift apart. May not decide anything: no rule of the palace stands 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, get_type_hints
 
 from sqlalchemy import (
@@ -233,8 +234,10 @@ def create(cursor: sqlite3.Cursor) -> None:
         cursor.execute(statement)
 
 
-def _creation() -> Iterable[str]:
+@cache
+def _creation() -> Sequence[str]:
+    statements: list[CreateTable | CreateIndex] = []
     for table in metadata.sorted_tables:
-        yield str(CreateTable(table).compile(dialect=_DIALECT))
-        for index in sorted(table.indexes, key=lambda one: str(one.name)):
-            yield str(CreateIndex(index).compile(dialect=_DIALECT))
+        statements.append(CreateTable(table))
+        statements += map(CreateIndex, sorted(table.indexes, key=lambda one: str(one.name)))
+    return [str(one.compile(dialect=_DIALECT)) for one in statements]
