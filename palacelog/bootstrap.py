@@ -7,7 +7,6 @@ are rebuilt before anyone reads them. May not do an operation itself.
 from __future__ import annotations
 
 import socket
-import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from projections.views import Views
 from replay.backup import read_manifest, restore_log, restored_views, set_aside
 from replay.log import About, Log, create_log
 from replay.rebuild import Progress, first_generation, rebuild
-from replay.storage_errors import storage_error
+from replay.storage_errors import in_words
 from replay.write_lock import WriteLock
 from replay.writer import Writer
 
@@ -194,11 +193,8 @@ def restore_palace(
 @contextmanager
 def _kept_if_whole() -> Iterator[ExitStack]:
     """Close what was opened within where something fails, and say so in words."""
-    with ExitStack() as opened:
-        try:
-            yield opened
-        except sqlite3.Error as error:
-            raise storage_error(error) from error
+    with in_words(), ExitStack() as opened:
+        yield opened
         opened.pop_all()
 
 

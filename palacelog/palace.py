@@ -28,7 +28,7 @@ from domain.operations.common import Asks, Clock
 from projections.generations import Generations
 from projections.queries import QUERIES
 from projections.reading import Reading
-from projections.sqlite import connect, snapshot
+from projections.sqlite import connect, is_open, snapshot
 from projections.views import read_checkpoint
 from replay.log import Log
 from replay.storage_errors import storage_error
@@ -198,7 +198,7 @@ class _Readers:
         """This thread's connection."""
         mark = self._generations.mark()
         held: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if held is not None and self._local.mark == mark:
+        if held is not None and self._local.mark == mark and is_open(held):
             return held
         if held is not None:
             self._forget(held)
@@ -216,6 +216,7 @@ class _Readers:
             connection.close()
 
     def _forget(self, connection: sqlite3.Connection) -> None:
+        self._local.connection = None
         with self._lock:
             self._opened.remove(connection)
         connection.close()

@@ -59,9 +59,26 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
     try:
         yield cursor
     finally:
+        end(connection)
+
+
+def end(connection: sqlite3.Connection) -> None:
+    """Roll back what is open. A connection that fails to is closed, so that it cannot stay in an
+    old transaction for ever.
+    """
+    try:
         if connection.in_transaction:
-            cursor.execute("ROLLBACK")
-        cursor.close()
+            connection.rollback()
+    except sqlite3.Error:
+        connection.close()
+
+
+def is_open(connection: sqlite3.Connection) -> bool:
+    """Whether a connection has not been closed (see `end`)."""
+    try:
+        return connection.total_changes >= 0
+    except sqlite3.ProgrammingError:
+        return False
 
 
 def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:

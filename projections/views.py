@@ -27,7 +27,7 @@ from domain.ports import LogReader
 from projections import tables
 from projections.beliefs import Beliefs
 from projections.sqlite import checkpoint as move_wal
-from projections.sqlite import connect
+from projections.sqlite import connect, end
 from projections.tables import VIEWS_SCHEMA, Prepared
 
 _B = bindparam
@@ -122,9 +122,7 @@ class Views:
         try:
             yield Folding(cursor, log)
         finally:
-            if self._writer.in_transaction:
-                self._writer.rollback()
-            cursor.close()
+            end(self._writer)
 
     def commit(self) -> None:
         """Commit what was folded, checkpoint included."""

@@ -25,6 +25,7 @@ from projections.generations import Generations, sync_folder
 from replay.crash_points import reach
 from replay.log import Log
 from replay.rebuild import Progress, rebuild
+from replay.storage_errors import in_words
 from replay.write_lock import WriteLock
 
 BACKUP_FORMAT: Final = "palacelog-backup"
@@ -41,6 +42,7 @@ class BackedUp(NamedTuple):
     position: int
 
 
+@in_words()
 def backup(log: Log, target: Path) -> BackedUp:
     """Copy the log to a new folder, as it is at one moment; writers go on meanwhile.
 

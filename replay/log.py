@@ -31,6 +31,7 @@ from domain.operation import (
     place,
     record,
 )
+from replay.storage_errors import storage_error
 from replay.store import LogApplication
 
 AT_ONCE: Final = 500
@@ -299,6 +300,9 @@ class Log:
                 cursor.execute("SELECT name, value FROM about")
                 rows = {row["name"]: row["value"] for row in cursor.fetchall()}
         except sqlite3.DatabaseError as error:
+            failure = storage_error(error)
+            if isinstance(failure, Unusable) and "no such table" not in str(error):
+                raise failure from error
             raise Damaged(
                 "log::unreadable",
                 f"{self.path.name} cannot be read as a log ({error}).",
@@ -346,8 +350,8 @@ def _sealed(name: str, value: str) -> str:
     return f"{sha256(f'{name}={value}'.encode()).hexdigest()[:16]} {value}"
 
 
-def _unsealed(name: str, sealed: str) -> str:
-    value = sealed[17:]
+def _unsealed(name: str, sealed: Any) -> str:
+    value = sealed[17:] if isinstance(sealed, str) else ""
     if _sealed(name, value) != sealed:
         raise Damaged(
             "log::about",

@@ -16,6 +16,7 @@ from projections.views import Checkpoint, Views
 from replay.crash_points import reach
 from replay.log import Log
 from replay.rebuild import Progress, rebuild
+from replay.storage_errors import in_words
 from replay.write_lock import WriteLock
 
 
@@ -32,6 +33,7 @@ class AcceptedLoss(NamedTuple):
     device: str
 
 
+@in_words()
 def accept_loss(
     log: Log, generations: Generations, lock: WriteLock, log_id: str, progress: Progress
 ) -> AcceptedLoss:

@@ -25,6 +25,7 @@ from projections.views import read_checkpoint
 from replay.log import AT_ONCE, Log
 from replay.outbox_file import LOG_FORMAT, OUTBOX_FORMAT, event_line, write_file
 from replay.receive import Replayed
+from replay.storage_errors import in_words
 from replay.writer import Turn, Writer
 
 RECEIPT_FORMAT: Final = "palacelog-receipt"
@@ -48,6 +49,7 @@ class Acknowledged(NamedTuple):
     duplicate: bool
 
 
+@in_words()
 def export_outbox(
     log: Log, reading: Reading, path: Path, device: str | None = None, first: int | None = None
 ) -> Exported:
@@ -83,6 +85,7 @@ def export_outbox(
     return Exported(path, name, start, write_file(path, about, _lines(log, name, start - 1, known)))
 
 
+@in_words()
 def export_log(log: Log, path: Path) -> int:
     """Write the whole log, every stream, in order of arrival; returns how many events."""
     head = log.head()
@@ -97,6 +100,7 @@ def export_log(log: Log, path: Path) -> int:
     return write_file(path, about, _log_lines(log, head.position))
 
 
+@in_words()
 def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path: Path) -> None:
     """Write what this log tells the devices of replayed files: one line a stream.
 
@@ -127,6 +131,7 @@ def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path
     _write_whole(path, b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
 
+@in_words()
 def acknowledge(log: Log, writer: Writer, path: Path) -> Acknowledged:
     """Record a receipt: the outbox begins behind it, and events take the orders that the primary
     gave.

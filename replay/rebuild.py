@@ -10,14 +10,16 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from domain.errors import Unusable
+from domain.errors import Damaged, Unusable
 from projections.generations import Generations, sync_folder
 from projections.views import Views, create
 from replay.crash_points import reach
 from replay.log import Log
+from replay.storage_errors import in_words, storage_error
 from replay.witness import check
 from replay.write_lock import WriteLock, only_one
 
@@ -30,6 +32,7 @@ def _silent(done: int, total: int) -> None:
     return None
 
 
+@in_words()
 def rebuild(
     log: Log, generations: Generations, lock: WriteLock, progress: Progress = _silent
 ) -> int:
@@ -82,13 +85,14 @@ def first_generation(log: Log, generations: Generations) -> None:
 def _check_witness(log: Log, generations: Generations) -> None:
     """A lost tail must not be forgotten: the views that saw it are the only witness."""
     try:
-        views = Views(generations.current())
-    except (Unusable, sqlite3.DatabaseError):
+        with closing(Views(generations.current())) as views:
+            seen = views.checkpoint()
+    except Unusable:
         return
-    try:
-        seen = views.checkpoint()
-    finally:
-        views.close()
+    except sqlite3.DatabaseError as error:
+        if isinstance(storage_error(error), Damaged):
+            return
+        raise
     if seen.log_id == log.log_id:
         check(seen, log)
 

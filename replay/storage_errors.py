@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from domain.errors import Damaged, PalaceError, Unusable
@@ -45,6 +47,18 @@ def storage_error(error: Exception) -> PalaceError:
         f"The database could not be read or written ({type(error).__name__}: {error}).",
         "Nothing was recorded. Look at the disk, then call again; `palacelog doctor` helps.",
     )
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """What goes wrong with a database or a file within is raised as a palace error.
+
+    Also a decorator: `@in_words()`.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise storage_error(error) from error
 
 
 _FULL_NUMBERS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

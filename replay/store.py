@@ -33,7 +33,7 @@ from eventsourcing.utils import Environment, EnvType, register_topic
 
 from domain.errors import Damaged
 from domain.operation import Operation, Recorded, read_header
-from projections.sqlite import connect
+from projections.sqlite import connect, end, is_open
 
 TOPIC: Final = "operation"
 READERS_MAX: Final = 16
@@ -174,7 +174,7 @@ class LogDatastore(SQLiteDatastore):
                 try:
                     yield reading
                 finally:
-                    connection.rollback()
+                    _end(connection)
 
     @contextmanager
     def writing(self) -> Iterator[SQLiteCursor]:
@@ -188,7 +188,9 @@ class LogDatastore(SQLiteDatastore):
             yield cursor
         finally:
             self._open.cursor = None
-            self._writer.rollback()
+            _end(self._writer)
+            if self._writer.closed:
+                self._writer = None
 
     def commit(self) -> None:
         """Make the open write transaction durable."""
@@ -207,6 +209,14 @@ class LogDatastore(SQLiteDatastore):
         if writer is not None:
             writer.close()
         super().close()
+
+
+def _end(connection: SQLiteConnection) -> None:
+    """Roll back; the library must know where that closed the connection."""
+    driver = connection._sqlite_conn
+    end(driver)
+    if not is_open(driver):
+        connection.close()
 
 
 class LogRecorder(SQLiteApplicationRecorder):

@@ -190,7 +190,7 @@ class Writer:
     def _serve(self, jobs: list[_Job], *, alone: bool = False) -> None:
         try:
             outcomes = self._commit_together(jobs, alone=alone)
-        except Exception as error:  # noqa: BLE001 - every caller must get an answer, whatever failed
+        except Exception as error:  # noqa: BLE001 - every caller must get an answer
             if not alone:
                 for job in jobs:
                     self._serve([job], alone=True)
@@ -210,19 +210,29 @@ class Writer:
             if not alone:
                 self._admit_waiting(jobs)
             self._log.check_file()
-            views = self._current_views()
-            self._catch_up(views)
-            with self._log.writing(), views.writing(self._log) as folding:
-                check(folding.checkpoint(), self._log)
-                before = self._log.written_head.position
-                outcomes = [self._turn(job, folding) for job in jobs]
-                written = self._log.written_head.position - before
-                reach("views.folded")
-                if written:
-                    self._commit(views)
-            self._since_wal_move += written
+            try:
+                outcomes = self._take_turns(jobs)
+            except (sqlite3.Error, OSError):
+                self._close_views()
+                raise
             if self._since_wal_move >= EVENTS_PER_WAL_MOVE:
-                self._move_wals("PASSIVE")
+                # What was written is durable: a WAL that cannot be moved now is moved next time.
+                with suppress(sqlite3.Error):
+                    self._move_wals("PASSIVE")
+        return outcomes
+
+    def _take_turns(self, jobs: list[_Job]) -> list[Any]:
+        views = self._current_views()
+        self._catch_up(views)
+        with self._log.writing(), views.writing(self._log) as folding:
+            check(folding.checkpoint(), self._log)
+            before = self._log.written_head.position
+            outcomes = [self._turn(job, folding) for job in jobs]
+            written = self._log.written_head.position - before
+            reach("views.folded")
+            if written:
+                self._commit(views)
+        self._since_wal_move += written
         return outcomes
 
     def _turn(self, job: _Job, folding: Folding) -> Any:
