@@ -55,20 +55,21 @@ def interrupted() -> PalaceError:
     )
 
 
-def of_system(error: Exception, folder: Path) -> PalaceError:
-    """The error for what a database or the file system said.
+def in_the_callers_words(error: Exception, folder: Path) -> PalaceError:
+    """The error for what stopped a command: of a file that the caller named, its name and reason.
 
     Args:
         folder: the palace's; a file elsewhere was named by the caller.
     """
     from replay.storage_errors import storage_error
 
-    named = getattr(error, "filename", None)
-    ours = named is None or folder in Path(str(named)).absolute().parents
-    if not isinstance(error, OSError) or ours or error.errno in _FULL:
-        return storage_error(error)
-    return InvalidInput(
-        "input::file",
-        f"{named}: {error.strerror}.",
-        "Name a file or folder that exists and that you may read and write.",
-    )
+    said = error.__cause__ if isinstance(error, PalaceError) else error
+    if isinstance(said, OSError) and said.errno not in _FULL:
+        named = said.filename2 or said.filename
+        if named is not None and folder not in Path(str(named)).absolute().parents:
+            return InvalidInput(
+                "input::file",
+                f"{named}: {said.strerror}.",
+                "Name a file or folder that exists and that you may read and write.",
+            )
+    return storage_error(error)

@@ -9,14 +9,20 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from domain.errors import InvalidInput, PalaceError
-from palacelog.cli.failing import INTERRUPTED, READER_GONE, exit_code, interrupted, report
+from palacelog.cli.failing import (
+    INTERRUPTED,
+    READER_GONE,
+    exit_code,
+    in_the_callers_words,
+    interrupted,
+    report,
+)
 from palacelog.cli.invocation import Invocation
 from palacelog.cli.output import at_terminal, silence
 
@@ -55,24 +61,15 @@ class PalaceGroup(TyperGroup):
         """Run the command; its own errors end here."""
         try:
             return super().invoke(ctx)
-        except PalaceError as error:
-            raise self._failed(ctx, error) from None
         except BrokenPipeError:
             silence(sys.stdout)
             raise typer.Exit(READER_GONE) from None
-        except (sqlite3.Error, OSError) as error:
-            from palacelog.cli.failing import of_system
-
-            raise self._failed(ctx, of_system(error, _folder(ctx))) from None
-
-    def _failed(self, ctx: Any, error: PalaceError) -> typer.Exit:
-        as_json = ctx.obj.as_json if isinstance(ctx.obj, Invocation) else True
-        report(error, as_json=as_json)
-        return typer.Exit(exit_code(error))
-
-
-def _folder(ctx: Any) -> Path:
-    return ctx.obj.folder if isinstance(ctx.obj, Invocation) else Path()
+        except (PalaceError, sqlite3.Error, OSError) as error:
+            invocation = ctx.obj
+            assert isinstance(invocation, Invocation)
+            told = in_the_callers_words(error, invocation.folder)
+            report(told, as_json=invocation.as_json)
+            raise typer.Exit(exit_code(told)) from None
 
 
 def _usage(error: typer.TyperException) -> InvalidInput:

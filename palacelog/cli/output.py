@@ -31,13 +31,13 @@ def at_terminal(stream: IO[str] | None) -> bool:
 
 
 def encoded(document: Any, *, indented: bool = True) -> bytes:
-    """JSON as UTF-8. What no UTF-8 can hold (a path of odd bytes) is escaped."""
+    """JSON as UTF-8. What no UTF-8 can hold (a path of odd bytes) is replaced."""
     option = orjson.OPT_INDENT_2 if indented else 0
     try:
         return orjson.dumps(document, option=option) + b"\n"
     except TypeError:
         text = json.dumps(document, ensure_ascii=False, indent=2 if indented else None)
-        return text.encode("utf-8", "backslashreplace") + b"\n"
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n"
 
 
 def emit(document: Any) -> None:

@@ -1,0 +1,213 @@
+"""Every command does its work and answers with one JSON document in a pipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from domain.catalog import CATALOG
+from tests.command_line import CommandLine, new_line
+
+NOTE = {"wing": "home", "room": "notes", "content": "Tea at four. \u00e9\u8336"}
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    return new_line(tmp_path / "palace")
+
+
+def test_a_new_palace_says_where_it_is_and_who_it_is(tmp_path: Path) -> None:
+    made = CommandLine(tmp_path / "palace")("init", "--device", "laptop")
+    assert made["palace"] == str(tmp_path / "palace")
+    assert made["device"] == "laptop"
+    assert made["log_id"].startswith("log_")
+    assert (tmp_path / "palace").stat().st_mode & 0o777 == 0o700
+
+
+def test_an_edge_is_made_with_its_role_in_its_settings(tmp_path: Path) -> None:
+    line = CommandLine(tmp_path / "palace")
+    line("init", "--role", "edge")
+    assert (tmp_path / "palace" / "settings.toml").read_text() == 'role = "edge"\n'
+    ended = line.call("kg_invalidate", subject="Kiran", predicate="city", object="Lyon")
+    assert line("log", "show", ended["position"])["operation"]["target"] == "unverified"
+
+
+def test_any_operation_can_be_called_with_json_from_three_places(
+    line: CommandLine, tmp_path: Path
+) -> None:
+    text = orjson.dumps(NOTE)
+    (tmp_path / "note.json").write_bytes(text)
+    answers = [
+        line("call", "add_drawer", text.decode()),
+        line("call", "add_drawer", "-", stdin=text),
+        line("call", "add_drawer", f"@{tmp_path / 'note.json'}"),
+    ]
+    assert len({one["drawer_id"] for one in answers}) == 1
+    assert [one["duplicate"] for one in answers] == [False, True, True]
+    assert line("call", "list_drawers")["drawers"][0]["preview"] == NOTE["content"]
+
+
+def test_json_is_utf_8_whatever_the_locale_is(line: CommandLine) -> None:
+    line.call("add_drawer", **NOTE)
+    line.environment |= {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    ended = line.process("call", "list_drawers")
+    assert NOTE["content"].encode() in ended.out
+    assert ended.err == b""
+
+
+def test_tools_lists_the_catalog_and_describes_one_of_it(line: CommandLine) -> None:
+    listed = line("tools")["tools"]
+    assert [one["name"] for one in listed] == list(CATALOG)
+    assert all(one["summary"] and one["class"] for one in listed)
+    for name in CATALOG:
+        described = line("tools", name)
+        assert described["asks"]["type"] == "object"
+        assert described["answers"]["type"] == "object"
+    with line.stops(2, "input::unknown_tool", names="nothing"):
+        line("tools", "nothing")
+
+
+def test_log_list_filters_and_pages(line: CommandLine) -> None:
+    for agent in ("scribe", "planner"):
+        line.call("add_drawer", "--agent", agent, "--session", "s1", **NOTE)
+    line.call("kg_add", subject="Kiran", predicate="city", object="Lyon")
+
+    def positions(*options: str) -> list[int]:
+        return [one["position"] for one in line("log", "list", *options)["operations"]]
+
+    assert positions() == [3, 2, 1]
+    assert positions("--agent", "planner") == [2]
+    assert positions("--session", "s1") == [2, 1]
+    assert positions("--tool", "kg_add") == positions("--entity", "kiran") == [3]
+    assert positions("--wing", "home", "--device", "laptop") == [2, 1]
+    assert positions("--since", "yesterday", "--before", "today") == [3, 2, 1]
+    first = line("log", "list", "--limit", "2")
+    assert positions("--limit", "2", "--cursor", first["cursor"]) == [1]
+    drawer = line("call", "list_drawers")["drawers"][0]["id"]
+    assert positions("--drawer", drawer) == [2, 1]
+
+
+def test_log_show_tells_who_did_what_by_position_and_by_id(line: CommandLine) -> None:
+    done = line.call("add_drawer", "--agent", "scribe", "--session", "s1", **NOTE)
+    by_position = line("log", "show", done["position"])["operation"]
+    by_id = line("log", "show", done["op_id"])["operation"]
+    assert by_position == by_id
+    assert by_id["agent"] == "scribe"
+    assert by_id["session"] == "s1"
+    assert by_id["client"] == "cli"
+    assert by_id["payload"]["content"] == NOTE["content"]
+    assert [one["change"] for one in by_id["effects"]] == ["opened"]
+
+
+def test_an_outbox_travels_and_a_receipt_empties_it(line: CommandLine, tmp_path: Path) -> None:
+    primary = new_line(tmp_path / "primary", "primary")
+    file, receipt = tmp_path / "laptop.ndjson", tmp_path / "receipt.json"
+    line.call("add_drawer", **NOTE)
+    line.call("kg_add", subject="Kiran", predicate="city", object="Lyon")
+
+    assert [one["local_seq"] for one in line("outbox", "list")["pending"]] == [1, 2]
+    assert line("outbox", "export", file)["events"] == 2
+    [told] = primary("replay", file, "--receipt", receipt)["files"]
+    assert (told["appended"], told["duplicates"], told["upto"]) == (2, 0, 2)
+    assert told["stopped"] is None
+    done = line("outbox", "acknowledge", receipt)
+    assert (done["upto"], done["duplicate"]) == (2, False)
+    assert line("outbox", "acknowledge", receipt)["duplicate"] is True
+    assert line("outbox", "list")["pending"] == []
+    assert line("outbox", "export", file)["events"] == 0
+    assert line("outbox", "export", file, "--from", "1")["events"] == 2
+    ours, theirs = line("digest"), primary("digest")
+    assert ours["facts"]["state"] == theirs["facts"]["state"]
+    assert ours["drawers"]["state"] == theirs["drawers"]["state"]
+
+
+def test_outbox_list_shows_no_more_than_asked_for(line: CommandLine) -> None:
+    for number in range(3):
+        line.call("add_drawer", **NOTE | {"content": f"note {number}"})
+    listed = line("outbox", "list", "--limit", "2")
+    assert [one["local_seq"] for one in listed["pending"]] == [1, 2]
+    assert listed["streams"][0]["pending"] == 3
+
+
+def test_the_log_is_verified_and_its_views_are_made_again(
+    line: CommandLine, tmp_path: Path
+) -> None:
+    line.call("add_drawer", **NOTE)
+    before = line("digest")
+    assert line("log", "verify") == {
+        "events": 1, "sound": True, "first_bad": None, "findings": []
+    }  # fmt: skip
+    assert line("rebuild")["position"] == 1
+    assert line("digest") == before
+    assert line("log", "export", tmp_path / "log.ndjson")["events"] == 1
+    assert len((tmp_path / "log.ndjson").read_bytes().splitlines()) == 3
+
+
+def test_a_backup_becomes_a_palace_beside_or_in_place(line: CommandLine, tmp_path: Path) -> None:
+    line.call("add_drawer", **NOTE)
+    before = line("digest")
+    made = line("backup", tmp_path / "backup")
+    assert made["position"] == 1
+    line.call("add_drawer", **NOTE | {"content": "after the backup"})
+
+    beside = CommandLine(tmp_path / "beside")
+    restored = beside("restore", tmp_path / "backup")
+    assert restored["parent"] == f"{made['log_id']}@1"
+    assert restored["set_aside"] is None
+    assert beside("digest")["drawers"] == before["drawers"]
+
+    with line.stops(1, "palace::exists"):
+        line("restore", tmp_path / "backup")
+    replaced = line("restore", tmp_path / "backup", "--replace")
+    assert (Path(replaced["set_aside"]) / "log.db").is_file()
+    assert line("digest")["drawers"] == before["drawers"]
+
+
+def test_status_and_digest_answer_on_an_empty_palace(line: CommandLine) -> None:
+    assert line("status")["head"] == 0
+    assert line("digest")["position"] == 0
+    assert line("call", "list_drawers")["drawers"] == []
+    assert line("log", "list")["operations"] == []
+    assert line("outbox", "list")["pending"] == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "refused", "allowed"),
+    [
+        (
+            "read_only",
+            ["call add_drawer {}", "replay x", "restore x", "outbox acknowledge x", "accept-loss"],
+            ["call list_drawers", "log list", "outbox list", "log export {file}", "backup {file}"],
+        ),
+        (
+            "disabled",
+            ["call list_drawers", "log list", "log show 1", "outbox list", "outbox export x",
+             "log export x", "backup x", "replay x", "call nothing"],
+            ["status", "digest", "log verify", "rebuild", "doctor"],
+        ),
+    ],
+)  # fmt: skip
+def test_the_session_mode_counts_for_every_command(
+    line: CommandLine, tmp_path: Path, mode: str, refused: list[str], allowed: list[str]
+) -> None:
+    for words in refused:
+        with line.stops(1, "mode::forbidden", names=mode):
+            line(*words.split(), before=("--mode", mode))
+    line.environment["PALACELOG_MODE"] = mode
+    for number, words in enumerate(allowed):
+        line(*words.format(file=tmp_path / f"file-{number}").split())
+
+
+def test_a_session_mode_of_another_spelling_is_an_error(line: CommandLine) -> None:
+    for mode in ("off", "read-only", "FULL", ""):
+        with line.stops(2, "settings::invalid", names=repr(mode)):
+            line("status", before=("--mode", mode))
+
+
+def test_the_settings_file_can_set_the_session_mode(line: CommandLine) -> None:
+    (line.palace / "settings.toml").write_text('session_mode = "read_only"\n')
+    with line.stops(1, "mode::forbidden"):
+        line.call("add_drawer", **NOTE)
+    line.call("add_drawer", "--mode", "full", **NOTE)
