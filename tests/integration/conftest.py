@@ -37,6 +37,23 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet.close()
 
 
+@pytest.fixture(scope="module")
+def still_clock() -> Iterator[FrozenDateTimeFactory]:
+    """A clock that stands still for every test of a module."""
+    with freezegun.freeze_time(START) as frozen:
+        yield frozen
+
+
+@pytest.fixture(scope="module")
+def still_fleet(
+    tmp_path_factory: pytest.TempPathFactory, still_clock: FrozenDateTimeFactory
+) -> Iterator[Fleet]:
+    """Devices of one module, for tests that change nothing."""
+    fleet = Fleet(tmp_path_factory.mktemp("still"))
+    yield fleet
+    fleet.close()
+
+
 @pytest.fixture
 def ada(fleet: Fleet) -> Device:
     """A palace that knows all there is."""

@@ -135,11 +135,9 @@ def test_a_time_that_is_no_text_is_refused_and_null_is_left_out(
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def shared(still_fleet: Fleet) -> Device:
     """One palace for the many refusals, none of which changes it."""
-    fleet = Fleet(tmp_path_factory.mktemp("shared"))
-    yield fleet.device("ada")
-    fleet.close()
+    return still_fleet.device("ada")
 
 
 def test_a_fact_of_one_day_is_true_at_any_hour_of_it(ada: Device) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from domain.catalog import CATALOG
@@ -19,12 +17,10 @@ UNKNOWN = ["drop_everything", "mempalace_add_drawer", "Status", "get_drawer ", "
 
 
 @pytest.fixture(scope="module")
-def palace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Palace]:
+def palace(still_fleet: Fleet) -> Palace:
     """One palace for all that the gate stops."""
-    fleet = Fleet(tmp_path_factory.mktemp("gate"))
-    device = fleet.device("ada")
-    yield device, furnished(device)
-    fleet.close()
+    device = still_fleet.device("ada")
+    return device, furnished(device)
 
 
 def allowed(tool: str, mode: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -51,12 +50,10 @@ every_read = pytest.mark.parametrize("tool", READS)
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Known]]:
+def house(still_fleet: Fleet) -> tuple[Device, Known]:
     """One furnished palace for what changes nothing."""
-    fleet = Fleet(tmp_path_factory.mktemp("house"))
-    device = fleet.device("house")
-    yield device, furnished(device)
-    fleet.close()
+    device = still_fleet.device("house")
+    return device, furnished(device)
 
 
 def test_every_operation_has_a_sample() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import random
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -175,17 +175,15 @@ def test_a_timeline_holds_what_the_queries_of_its_entities_hold(
 
 
 @pytest.fixture(scope="module")
-def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Device]:
+def still(still_fleet: Fleet) -> Device:
     """A palace whose lists have several pages; nothing below changes it."""
-    fleet = Fleet(tmp_path_factory.mktemp("still"))
-    device = fleet.device("ada")
+    device = still_fleet.device("ada")
     for number in range(4):
         device.add_drawer(wing="w", room="r", content=f"text {number}")
         for predicate in ("p", "q"):
             device.kg_add(subject="s", predicate=predicate, object=f"o {number}", valid_from="2026")
     device.kg_declare_predicate(predicate="p", cardinality="one")
-    yield device
-    fleet.close()
+    return device
 
 
 @every_list
