@@ -13,7 +13,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from domain.canonical import NotStorable, canonical, digest, storable
-from domain.catalog import records_of
+from domain.catalog import RECORDED_BY_ITSELF, records_of
 from domain.identity import drawer_id, operation_id, valid_device
 from domain.instants import EARLIEST, LATEST
 from domain.operation import SCHEMA, Header, Recorded, chain
@@ -50,6 +50,7 @@ def recorded_from(
         raise Malformed("origin_device is no device name")
     if header.stream not in _STREAMS:
         raise Malformed("stream is neither shared nor local")
+    _travels(header)
     if not 1 <= header.local_seq < 2**63 or not 0 <= header.hlc < 2**63:
         raise Malformed("local_seq or hlc is out of range")
     if not EARLIEST <= header.recorded_at <= LATEST:
@@ -93,6 +94,13 @@ def _header(header_bytes: bytes) -> Header:
     return header
 
 
+def _travels(header: Header) -> None:
+    if records_of(header.tool) is None:
+        raise Malformed(f"{header.tool!r} is no operation that records anything")
+    if header.stream == "shared" and header.tool in RECORDED_BY_ITSELF:
+        raise Malformed(f"{header.tool!r} is what a palace records of itself; it is never shared")
+
+
 def _payload(header: Header, payload: Any, nonce: bytes | None) -> bytes:
     if nonce is None or len(nonce) != _NONCE_BYTES:
         raise Malformed(f"the nonce is not {_NONCE_BYTES} bytes")
@@ -104,8 +112,7 @@ def _payload(header: Header, payload: Any, nonce: bytes | None) -> bytes:
     if digest(nonce, encoded).hex() != header.payload_digest:
         raise Malformed("the payload does not have the digest that the header names")
     model = records_of(header.tool)
-    if model is None:
-        raise Malformed(f"{header.tool!r} is no operation that records anything")
+    assert model is not None
     try:
         model.model_validate(payload)
     except ValidationError as error:

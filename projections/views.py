@@ -162,9 +162,11 @@ class Folding:
         place = rank(operation.order_hlc, header.origin_device, header.stream, header.local_seq, 0)
         _OPERATION(self.cursor, **_operation_row(operation, place))
         fold = fold_of(header.tool)
+        if operation.recorded.payload is None:
+            return
         if header.tool == ACKNOWLEDGED:
             self._acknowledged(operation)
-        elif fold is not None and operation.recorded.payload is not None:
+        elif fold is not None:
             event = event_of(operation, operation.order_hlc)
             for part in fold.parts(event):
                 self._note(fold.names(part), fold.mentions(part), operation.position)
