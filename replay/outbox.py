@@ -163,6 +163,8 @@ def acknowledge(log: Log, writer: Writer, path: Path) -> Acknowledged:
 def _lines(log: Log, device: str, after: int, known: dict[int, bytes]) -> Iterator[bytes]:
     while found := log.stream(device, after, AT_ONCE):
         for recorded in found:
+            if recorded.header.local_seq not in known:
+                return  # written since the views were read
             stamp = stamp_of(known[recorded.header.local_seq])
             differs = stamp != recorded.header.hlc
             yield event_line(recorded, {"order_hlc": stamp} if differs else None)
