@@ -210,7 +210,7 @@ def _locked(folder: folders.PalaceFolder) -> Iterator[WriteLock]:
 def _of_another_log(generations: Generations, log: Log) -> bool:
     """Whether there are no views of this log; a lost tail is `replay.witness`'s matter."""
     try:
-        views = Views(generations.current())
+        views = generations.opened(Views)
     except Unusable:
         return True
     try:

@@ -202,7 +202,9 @@ class _Readers:
             return held
         if held is not None:
             self._forget(held)
-        opened = connect(self._generations.current(), synchronous="NORMAL", read_only=True)
+        opened = self._generations.opened(
+            lambda path: connect(path, synchronous="NORMAL", read_only=True)
+        )
         with self._lock:
             self._opened.append(opened)
         self._local.connection, self._local.mark = opened, mark

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from domain.errors import Unusable
 
 CURRENT_FILE: Final = "current"
 _NAME: Final = re.compile(r"views-([0-9]{6})\.db")
+
+
+class Closable(Protocol):
+    """What can be given back."""
+
+    def close(self) -> None:
+        """Give it back."""
+        ...
+
+
+Opened = TypeVar("Opened", bound=Closable)
 
 
 class Generations:
@@ -43,6 +56,24 @@ class Generations:
                 "Run `palacelog rebuild`; views are made from the log.",
             )
         return path
+
+    def opened(self, opener: Callable[[Path], Opened]) -> Opened:
+        """The file that counts, opened; again where a rebuild put another in its place meanwhile.
+
+        Raises:
+            Unusable: `palacelog::views::missing`, there is none.
+        """
+        while True:
+            mark = self.mark()
+            try:
+                found = opener(self.current())
+            except (Unusable, sqlite3.OperationalError):
+                if self.mark() == mark:
+                    raise
+                continue
+            if self.mark() == mark:
+                return found
+            found.close()
 
     def mark(self) -> tuple[int, int]:
         """Changes whenever another generation was switched to; cheap enough for every call."""

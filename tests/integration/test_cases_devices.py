@@ -152,7 +152,12 @@ def test_a_clock_a_year_ahead_does_not_win_over_what_others_do_later(
     assert primary.objects() == ["Right"]
     deliver(primary.house, ada.house, device="bob", claims=True)
     assert ada.objects() == ["Right"]
-    late = [one for one in operations(primary.house) if one.header.origin_device == "ada"]
+
+    ada.machine.ahead = 0
+    ada.kg_add(**CITY, object="Corrected", **start)
+    deliver(ada.house, primary.house)
+    assert ada.objects() == primary.objects() == ["Corrected"]
+    late = [one for one in operations(primary.house) if one.header.origin_device == "ada"][:2]
     assert all(one.order_hlc < one.header.hlc for one in late)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ import pytest
 from domain.catalog import CATALOG
 from domain.errors import Damaged, PalaceError, Unusable
 from palacelog.bootstrap import open_palace
+from projections.generations import Generations
 from projections.sqlite import connect
+from replay.log import Log
+from replay.rebuild import rebuild
+from replay.write_lock import WriteLock
 from tests.palaces import Device, Fleet, digest_of, fingerprint, operations, rebuilt_equals_live
 
 PLACE = {"wing": "home", "room": "notes"}
@@ -218,3 +223,38 @@ def test_two_openings_of_one_palace_see_each_other(fleet: Fleet) -> None:
         rebuilt_equals_live(other)
         assert ada.list_drawers()["total"] == 4
     assert [one.position for one in operations(ada.house)] == [1, 2, 3, 4]
+
+
+def test_a_reader_that_looked_up_views_which_a_rebuild_then_removed_finds_the_new_ones(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = fleet.device("ada")
+    ada.add_drawer(**PLACE, content="tea")
+    ada.close()
+    looked_up = Generations.current
+    rebuilds: list[int] = []
+
+    def slowly(generations: Generations) -> Path:
+        """Between the answer and its use, another process rebuilds."""
+        found = looked_up(generations)
+        if len(rebuilds) < 3:
+            rebuilds.append(1)
+            monkeypatch.setattr(Generations, "current", looked_up)
+            rebuild_elsewhere(ada.folder)
+            monkeypatch.setattr(Generations, "current", slowly)
+        return found
+
+    monkeypatch.setattr(Generations, "current", slowly)
+    ada.reopen()
+    assert ada.contents() == ["tea"]
+    assert len(rebuilds) == 3
+    monkeypatch.undo()
+    assert len([name for name in views_of(ada) if name.endswith(".db")]) <= 2
+
+
+def rebuild_elsewhere(folder: Path) -> None:
+    with (
+        closing(Log(folder / "log.db")) as log,
+        closing(WriteLock(folder, 10.0)) as lock,
+    ):
+        rebuild(log, Generations(folder / "views"), lock)
