@@ -12,11 +12,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import orjson
 from typer.testing import CliRunner
@@ -27,6 +29,7 @@ from palacelog.cli.main import app
 from tests.palaces import fingerprint
 
 ROOT = Path(__file__).resolve().parents[1]
+SECONDS_MAX = 60
 _CODE = re.compile(r"palacelog::[a-z_]+::[a-z_]+")
 
 
@@ -78,6 +81,21 @@ class CommandLine:
             command, input=stdin, capture_output=True, env=self.env(), check=False
         )
         return Ended(done.returncode, done.stdout, done.stderr)
+
+    def seen(
+        self, *arguments: object, typed: str = "", before: tuple[str, ...] = ()
+    ) -> tuple[int, str]:
+        """Run in this process as if at a terminal of 100 columns, without colours."""
+        with ExitStack() as patched:
+            for module in ("output", "main", "group"):
+                name = f"palacelog.cli.{module}.at_terminal"
+                patched.enter_context(patch(name, lambda stream: True))
+            given = ["--palace", str(self.palace), *before, *map(str, arguments)]
+            runner = CliRunner(env=self.environment | {"COLUMNS": "100"})
+            result = runner.invoke(app, given, input=typed)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.output
 
     def command(self, *arguments: object, before: tuple[str, ...] = ()) -> list[str]:
         """The words of a command."""
@@ -154,7 +172,10 @@ def at_terminal(
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env) as process:
         os.close(slave)
         os.write(master, typed.encode())
+        deadline = threading.Timer(SECONDS_MAX, process.kill)
+        deadline.start()
         seen = b"".join(iter(lambda: _read(master), b""))
+        deadline.cancel()
     os.close(master)
     return process.returncode, seen.decode().replace("\r\n", "\n")
 

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from rich import box
 from rich.console import Group, RenderableType
-from rich.json import JSON
+from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
 from palacelog.cli.output import encoded, visible
 
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
+_HIGHLIGHTER: Final = JSONHighlighter()
 _MOMENT: Final = ("log_id", "position", "as_of", "known_at", "total", "cursor")
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "drawers": ("wing", "room", "preview", "valid_from", "state", "id"),
@@ -121,4 +122,4 @@ def _nested(value: Any) -> RenderableType:
     if isinstance(value, dict) and {"device", "tool", "position"} <= value.keys():
         who = value["agent"] or value["device"]
         return Text(visible(f"{value['tool']} by {who} on {value['device']}, @{value['position']}"))
-    return JSON(visible(encoded(value).decode()))
+    return _HIGHLIGHTER(Text(visible(encoded(value).decode().rstrip())))

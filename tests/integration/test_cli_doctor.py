@@ -1,0 +1,117 @@
+"""`doctor` looks at what surrounds a palace; what it finds comes with a cure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palacelog import doctor, folder
+from tests.command_line import CommandLine, new_line
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> CommandLine:
+    return new_line(tmp_path / "palace")
+
+
+def found(line: CommandLine, name: str) -> dict[str, Any]:
+    """The one check of that name."""
+    [check] = [one for one in line.run("doctor").answer["checks"] if one["name"] == name]
+    return dict(check)
+
+
+def test_a_healthy_palace_is_told_so(line: CommandLine) -> None:
+    checks = line("doctor")["checks"]
+    assert {one["state"] for one in checks} == {"ok"}
+    assert [one["name"] for one in checks] == [
+        "python", "sqlite", "palace", "place", "privacy", "neighbours", "space", "settings",
+        "write lock", "log", "views",
+    ]  # fmt: skip
+
+
+def test_it_changes_nothing(line: CommandLine) -> None:
+    line("doctor")
+    before = sorted(path.name for path in line.palace.rglob("*"))
+    digests = line("digest")
+    line("doctor")
+    assert sorted(path.name for path in line.palace.rglob("*")) == before
+    assert line("digest") == digests
+
+
+def test_no_palace_is_a_failure_with_its_exit_code(tmp_path: Path) -> None:
+    ended = CommandLine(tmp_path / "nowhere").run("doctor")
+    assert ended.code == 3
+    assert ended.answer["checks"][-1]["code"] == "palacelog::palace::none"
+    assert ended.answer["checks"][-1]["help"]
+
+
+def test_a_folder_that_others_can_read_is_a_warning(line: CommandLine) -> None:
+    line.palace.chmod(0o755)
+    check = found(line, "privacy")
+    assert check["state"] == "warn"
+    assert "chmod 700" in check["help"]
+    assert line.run("doctor").code == 0
+
+
+def test_a_palace_in_a_palace_is_a_warning(line: CommandLine) -> None:
+    inner = line.palace / "inner"
+    inner.mkdir()
+    (inner / folder.PALACE_FILE).write_text('id = "palace_x"\nschema = 1\n')
+    assert found(line, "neighbours")["state"] == "warn"
+    assert str(inner) in found(line, "neighbours")["message"]
+
+
+def test_leftovers_of_a_rebuild_are_named_and_a_rebuild_removes_them(line: CommandLine) -> None:
+    (line.palace / "views" / "views-000007.db").write_bytes(b"")
+    check = found(line, "leftovers")
+    assert check["state"] == "warn"
+    assert "views-000007.db" in check["message"]
+    line("rebuild")
+    assert [one["state"] for one in line("doctor")["checks"] if one["name"] == "leftovers"] == []
+
+
+def test_a_network_file_system_and_a_synced_folder_are_warnings(
+    line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "file_system", lambda path: "nfs4")
+    assert found(line, "place")["state"] == "warn"
+    monkeypatch.setattr(folder, "file_system", lambda path: "ext4")
+    assert found(line, "place")["state"] == "ok"
+
+
+def test_little_space_is_a_warning(line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "FREE_BYTES_MIN", 2**80)
+    assert found(line, "space")["state"] == "warn"
+
+
+def test_settings_that_cannot_be_are_a_failure(line: CommandLine) -> None:
+    (line.palace / "settings.toml").write_text("colour = 'red'\n")
+    assert found(line, "settings")["code"] == "palacelog::settings::invalid"
+    assert line.run("doctor").code == 2
+
+
+def test_a_setting_that_does_not_exist_is_a_warning(line: CommandLine) -> None:
+    line.environment["PALACELOG_ZONES"] = "UTC"
+    check = found(line, "environment")
+    assert check["state"] == "warn"
+    assert "PALACELOG_ZONES" in check["message"]
+    assert "PALACELOG_ZONE" in check["help"]
+
+
+def test_views_of_another_log_are_a_failure_with_a_cure(line: CommandLine, tmp_path: Path) -> None:
+    other = new_line(tmp_path / "other", "desktop")
+    (line.palace / "log.db").write_bytes((other.palace / "log.db").read_bytes())
+    check = found(line, "views")
+    assert check["code"] == "palacelog::views::other_log"
+    assert "palacelog rebuild" in check["help"]
+
+
+def test_a_fault_of_sqlite_is_told_with_what_excludes_it(
+    line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.sqlite3, "sqlite_version_info", (3, 51, 2))
+    assert "write lock excludes it" in found(line, "sqlite")["message"]
+    monkeypatch.setattr(doctor.sqlite3, "sqlite_version_info", (3, 51, 3))
+    assert "fault" not in found(line, "sqlite")["message"]

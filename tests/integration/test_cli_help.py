@@ -1,0 +1,108 @@
+"""A newcomer learns the command line from its help alone, and help comes at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from palacelog.cli.failing import EXIT_CODES
+from palacelog.cli.group import BEFORE
+from palacelog.cli.main import app
+from tests.command_line import ROOT, CommandLine, new_line
+
+WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
+ENGINE = ("sqlalchemy", "eventsourcing", "pydantic_settings", "domain.catalog", "palacelog.palace")
+
+
+def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command there is, groups included."""
+    command = command or get_command(app)
+    yield path
+    for name, part in getattr(command, "commands", {}).items():
+        yield from commands(part, (*path, name))
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    shown = CliRunner(env=WIDE).invoke(app, [*path, "--help"])
+    assert shown.exit_code == 0
+    return shown.stdout
+
+
+def test_there_are_the_commands_that_are_promised() -> None:
+    promised = {
+        "init", "status", "doctor", "demo", "call", "tools", "log list", "log show", "log verify",
+        "log export", "outbox list", "outbox export", "outbox acknowledge", "replay", "rebuild",
+        "digest", "backup", "restore", "accept-loss",
+    }  # fmt: skip
+    found = {" ".join(path) for path in commands()} - {"", "log", "outbox"}
+    assert found == promised
+
+
+@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
+def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
+    shown = help_of(path)
+    if path and path not in (("log",), ("outbox",)):
+        assert "Example" in shown
+        assert f"palacelog {' '.join(path)}" in shown.split("Example")[1] or "--" in shown
+    assert "No such" not in shown
+
+
+@pytest.mark.parametrize("path", list(commands()), ids=" ".join)
+def test_every_option_and_argument_is_explained(path: tuple[str, ...]) -> None:
+    command: Any = get_command(app)
+    for name in path:
+        command = command.commands[name]
+    for parameter in command.params:
+        if parameter.name not in ("help", "install_completion", "show_completion"):
+            assert parameter.help, f"{' '.join(path)}: {parameter.name}"
+
+
+def test_the_exit_codes_are_documented() -> None:
+    told = help_of(()).split("Exit codes")[1]
+    for code in (0, *EXIT_CODES.values()):
+        assert f"  {code}  " in told
+
+
+def test_the_options_before_the_command_are_known_to_the_advice() -> None:
+    command: Any = get_command(app)
+    names = {option for one in command.params for option in one.opts}
+    assert names - {"--version", "--install-completion", "--show-completion"} == set(BEFORE)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["replay", "--help"], ["--version"], ["frob"]])
+def test_help_does_not_wait_for_the_engine(words: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from palacelog.cli.main import run\n"
+        f"sys.argv = ['palacelog', *{words!r}]\n"
+        "try:\n    run()\n"
+        "finally:\n"
+        f"    print([name for name in {ENGINE!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_group_without_a_command_shows_its_help() -> None:
+    for path in ((), ("log",), ("outbox",)):
+        shown = CliRunner().invoke(app, list(path))
+        assert shown.exit_code == 2
+        assert "Usage:" in shown.stdout
+        assert shown.stderr == ""
+
+
+def test_the_palace_can_be_named_by_the_environment(tmp_path: Path) -> None:
+    new_line(tmp_path / "palace")
+    named = {"PALACELOG_PALACE": str(tmp_path / "palace")}
+    shown = CliRunner(env=named).invoke(app, ["status"])
+    assert shown.exit_code == 0
+    other = CommandLine(tmp_path / "other", **named)
+    assert other.run("status").code == 3
