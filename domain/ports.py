@@ -76,6 +76,10 @@ class LogReader(Protocol):
         """The operations at some positions, in the order given."""
         ...
 
+    def proven(self, position: int) -> Operation:
+        """The operation at a position, compared with those that it follows."""
+        ...
+
     def after(self, position: int, limit: int) -> Sequence[Operation]:
         """At most `limit` operations behind a position, in order of arrival."""
         ...

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from domain.acceptance import Appended, Outcome, Rejected, Stored, judge
 from domain.errors import Damaged, PalaceError, Unusable
+from domain.canonical import ZERO_HASH
 from domain.hlc import received_order
 from domain.identity import stream_id
 from domain.operation import (
@@ -28,6 +29,8 @@ from domain.operation import (
     Operation,
     Recorded,
     StreamHead,
+    chain,
+    link,
     place,
     record,
 )
@@ -148,6 +151,30 @@ class Log:
                     position,
                 )
             yield found[0]
+
+    def proven(self, position: int) -> Operation:
+        """The operation at a position, compared with the events that it follows in log and stream.
+
+        Raises:
+            Damaged: `palacelog::log::altered`, it does not follow from them.
+            Unusable: as `at` does.
+        """
+        [operation] = self.at([position])
+        recorded, local_seq = operation.recorded, operation.header.local_seq
+        links = [one.link for one in self.at([position - 1])] if position > 1 else [ZERO_HASH]
+        chains = [ZERO_HASH]
+        if local_seq > 1:
+            chains = [one.chain for one in self.stream(recorded.stream_id, local_seq - 2, 1)]
+        tied = (position, recorded.chain, operation.logged_at, operation.order_hlc)
+        follows = [link(one, *tied) for one in links] == [operation.link]
+        if not follows or [chain(one, recorded.header_bytes) for one in chains] != [recorded.chain]:
+            raise Damaged(
+                "log::altered",
+                f"The event at {position} does not follow from those before it.",
+                "Run `palacelog log verify`, and restore from a backup.",
+                position,
+            )
+        return operation
 
     def stream(self, stream: str, after: int, limit: int) -> list[Recorded]:
         """At most `limit` events of a stream behind a local_seq, in order."""

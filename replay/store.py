@@ -31,7 +31,9 @@ from eventsourcing.sqlite import (
 )
 from eventsourcing.utils import Environment, EnvType, register_topic
 
+from domain.canonical import digest
 from domain.errors import Damaged
+from domain.identity import operation_id
 from domain.operation import Operation, Recorded, read_header
 from projections.sqlite import connect, end, is_open
 
@@ -94,6 +96,23 @@ def decode_row(position: int, stream_id: str, local_seq: int, state: bytes) -> O
     """
     fields = StateTranscoder().decode(state)
     return operation_at(position, LoggedEvent(stream_id, local_seq, **fields))
+
+
+def digest_faults(operation: Operation) -> Iterator[tuple[str, str]]:
+    """What in an operation does not fit its own digests, as code and message.
+
+    Raises:
+        ValueError, TypeError: a digest in its header is none.
+    """
+    recorded, header = operation.recorded, operation.header
+    payload_digest = bytes.fromhex(header.payload_digest)
+    identity = (header.origin_device, header.stream, header.local_seq, header.tool)
+    if operation_id(*identity, payload_digest) != header.op_id:
+        yield "log::op_id", "op_id does not follow from the header"
+    if recorded.payload is not None and (
+        recorded.nonce is None or digest(recorded.nonce, recorded.payload) != payload_digest
+    ):
+        yield "log::payload", "the payload does not have the digest that the header names"
 
 
 class StateTranscoder(Transcoder):
@@ -332,11 +351,19 @@ class LogApplication(Application[str]):
         try:
             event = self.mapper.to_domain_event(stored)
             assert isinstance(event, LoggedEvent)
-            return operation_at(position, event)
+            operation = operation_at(position, event)
+            faults = list(digest_faults(operation))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise Damaged(
-                "log::undecodable",
-                f"Event {stored.originator_version} of {stored.originator_id!r} cannot be decoded.",
-                "Run `palacelog log verify`, and restore from a backup.",
-                position or None,
-            ) from error
+            raise _damaged("log::undecodable", "cannot be decoded", position, stored) from error
+        for code, _ in faults:
+            raise _damaged(code, "is not what was written", position, stored)
+        return operation
+
+
+def _damaged(code: str, what: str, position: int, stored: StoredEvent) -> Damaged:
+    return Damaged(
+        code,
+        f"Event {stored.originator_version} of {stored.originator_id!r} {what}.",
+        "Run `palacelog log verify`, and restore from a backup.",
+        position or None,
+    )

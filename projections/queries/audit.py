@@ -144,8 +144,7 @@ def show_operation(reading: Reading, asked: ShowOperationAsks) -> dict[str, Any]
             f"This log holds no such operation up to position {reading.position}.",
             "List them with list_operations.",
         )
-    [operation] = reading.log.at([position])
-    return reading.shown() | {"operation": _whole(reading, operation)}
+    return reading.shown() | {"operation": _whole(reading, reading.log.proven(position))}
 
 
 def _whole(reading: Reading, operation: Operation) -> dict[str, Any]:
