@@ -31,7 +31,7 @@ from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.facts import Assertion, Declared, Source
 
-VIEWS_SCHEMA: Final = 1
+VIEWS_SCHEMA: Final = 2
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="named")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -53,6 +53,7 @@ checkpoint = Table(
     Column("position", Integer, nullable=False),
     Column("link", LargeBinary, nullable=False),
     Column("logged_at", Integer, nullable=False),
+    Column("seal", LargeBinary, nullable=False),
 )
 
 operations = Table(

@@ -18,9 +18,9 @@ from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from domain.belief import Event, event_of
-from domain.canonical import ZERO_HASH, comparable, twin_digest
+from domain.canonical import ZERO_HASH, comparable, digest, twin_digest
 from domain.catalog import ACKNOWLEDGED, FOLDS, fold_of
-from domain.errors import Unusable
+from domain.errors import Damaged, Unusable
 from domain.identity import base_device
 from domain.operation import Operation, rank, stamp_of
 from domain.ports import LogReader
@@ -35,7 +35,7 @@ _B = bindparam
 _CHECKPOINT = Prepared(select(tables.checkpoint))
 _SET_CHECKPOINT = Prepared(
     update(tables.checkpoint).values(
-        position=_B("position"), link=_B("link"), logged_at=_B("logged_at")
+        position=_B("position"), link=_B("link"), logged_at=_B("logged_at"), seal=_B("seal")
     )
 )
 _NEW_CHECKPOINT = Prepared(insert(tables.checkpoint))
@@ -180,6 +180,7 @@ class Folding:
             position=operation.position,
             link=operation.link,
             logged_at=operation.logged_at,
+            seal=digest(operation.position, operation.link, operation.logged_at),
         )
 
     def fold_all(self, operations: Iterable[Operation]) -> int:
@@ -264,16 +265,27 @@ def create(path: Path, log_id: str) -> None:
     cursor.execute("BEGIN IMMEDIATE")
     tables.create(cursor)
     _NEW_ABOUT(cursor, name="views_schema", value=str(VIEWS_SCHEMA))
-    _NEW_CHECKPOINT(cursor, log_id=log_id, position=0, link=ZERO_HASH, logged_at=0)
+    seal = digest(0, ZERO_HASH, 0)
+    _NEW_CHECKPOINT(cursor, log_id=log_id, position=0, link=ZERO_HASH, logged_at=0, seal=seal)
     cursor.execute("COMMIT")
     move_wal(connection, "TRUNCATE")
     connection.close()
 
 
 def read_checkpoint(cursor: sqlite3.Cursor) -> Checkpoint:
-    """The checkpoint as a cursor's transaction sees it."""
+    """The checkpoint as a cursor's transaction sees it.
+
+    Raises:
+        Damaged: it is not what was written; a witness that was altered must not accuse the log.
+    """
     row = _CHECKPOINT(cursor).fetchone()
-    return Checkpoint(*row)
+    if row is None or digest(*row[1:-1]) != row[-1]:
+        raise Damaged(
+            "views::checkpoint",
+            "What the views say of how far they have come was changed.",
+            "Run `palacelog rebuild`; nothing is lost, views are made from the log.",
+        )
+    return Checkpoint(*row[:-1])
 
 
 def _operation_row(operation: Operation, place: bytes) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _check_witness(log: Log, generations: Generations) -> None:
     try:
         with closing(Views(generations.current())) as views:
             seen = views.checkpoint()
-    except Unusable:
+    except (Unusable, Damaged):
         return
     except sqlite3.DatabaseError as error:
         if isinstance(storage_error(error), Damaged):

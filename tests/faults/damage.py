@@ -80,21 +80,14 @@ def flip(file: Path, random: Random, *, within: int | None = None) -> tuple[int,
 Stored = tuple[Any, ...]
 
 
-def stored_events(log: Path) -> dict[int, Stored | None]:
-    """What lies in a log at each position, read without palacelog; None where it cannot be read.
+def stored_events(log: Path, count: int) -> list[Stored | None]:
+    """What lies in a log at the first positions, read without palacelog; None where nothing can be.
 
     Texts in hex are read as the bytes that they stand for, so that rows are equal if and only if
     they mean the same.
     """
-    rows: dict[int, Stored | None] = {}
     with closing(sqlite3.connect(log)) as connection:
-        for position in range(1, _newest(connection) + 1):
-            rows[position] = _event(connection, position)
-    return rows
-
-
-def _newest(connection: sqlite3.Connection) -> int:
-    return connection.execute("SELECT max(rowid) FROM stored_events").fetchone()[0] or 0
+        return [_event(connection, position) for position in range(1, count + 1)]
 
 
 def _event(connection: sqlite3.Connection, position: int) -> Stored | None:
