@@ -43,7 +43,7 @@ def status_panel(folder: Path, document: Mapping[str, Any]) -> RenderableType:
             f"schema {document['schema']}",
         }
     )
-    title = Text(visible(str(folder)))
+    title = Text(visible(_short(folder)))
     return Panel(shown, title=title, title_align="left", box=box.ROUNDED, expand=False)
 
 
@@ -56,6 +56,11 @@ def check_list(checks: Sequence[Check]) -> RenderableType:
             said = Group(said, Text(visible(check.help), style="dim"))
         made.add_row(Text(check.state, style=_COLOURS[check.state]), Text(check.name), said)
     return made
+
+
+def _short(folder: Path) -> str:
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
 def _outbox(outbox: Mapping[str, Any]) -> str:

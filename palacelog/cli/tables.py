@@ -18,7 +18,7 @@ from rich.text import Text
 
 from palacelog.cli.output import encoded, visible
 
-_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{6}Z")
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T((\d\d:\d\d:\d\d)\.\d{6})Z")
 _HIGHLIGHTER: Final = JSONHighlighter()
 _MOMENT: Final = ("log_id", "position", "as_of", "known_at", "total", "cursor")
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -58,7 +58,7 @@ def grid(pairs: Mapping[str, Any]) -> RenderableType:
 
 
 def cell(value: Any) -> RenderableType:
-    """A value as a person reads it: times to the second, yes and no, a dash for nothing."""
+    """A value as a person reads it: times to the second or day, yes and no, a dash for nothing."""
     if value is None or value == [] or value == {}:
         return Text("-", style="dim")
     if isinstance(value, bool):
@@ -70,7 +70,7 @@ def cell(value: Any) -> RenderableType:
 
 def answer(document: Mapping[str, Any]) -> RenderableType:
     """Any operation's answer: a grid, its lists as tables, and the moment that it was read at."""
-    lists = {name: value for name, value in document.items() if _is_list(value)}
+    lists = {name: value for name, value in document.items() if _is_table(name, value)}
     rest = {name: value for name, value in document.items() if name not in lists}
     moment: dict[str, Any] = {}
     if "as_of" in rest:
@@ -80,7 +80,7 @@ def answer(document: Mapping[str, Any]) -> RenderableType:
         if rows:
             parts.append(rows_of(name, rows))
         else:
-            parts.append(Text(f"no {name.replace('_', ' ')}", style="dim"))
+            parts.append(Text(f"{name.replace('_', ' ')}: none", style="dim"))
     if moment:
         parts.append(Text(_moment(moment), style="dim"))
     return Group(*parts)
@@ -109,11 +109,12 @@ def _moment(moment: Mapping[str, Any]) -> str:
 
 
 def _short(text: str) -> str:
-    return _TIME.sub(r"\1 \2", text)
+    return _TIME.sub(lambda at: at[1] if at[2] == "00:00:00.000000" else f"{at[1]} {at[3]}", text)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+def _is_table(name: str, value: Any) -> bool:
+    rows = isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    return rows and (bool(value) or name in _COLUMNS)
 
 
 def _nested(value: Any) -> RenderableType:

@@ -35,7 +35,7 @@ def test_lists_are_tables_with_the_moment_below(line: CommandLine) -> None:
     assert "recorded at" in seen
     assert "add_drawer" in seen
     assert "1 in all, position 1, as of" in seen
-    assert "no operations\n0 in all" in line.seen("log", "list", "--tool", "kg_add")[1]
+    assert "operations: none\n0 in all" in line.seen("log", "list", "--tool", "kg_add")[1]
 
 
 @pytest.mark.parametrize("words", ["tools", "tools add_drawer", "doctor", "log verify", "rebuild",

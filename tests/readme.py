@@ -1,0 +1,184 @@
+"""The README's console blocks are run, and the tables in it are made from what they describe.
+
+    python -m tests.readme         writes what the commands put out into README.md
+
+Clock and chance stand still enough for the output to be the same each time: a call of the clock
+moves it by a millisecond, and ids are counted. What is left (hashes, versions) is not compared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
+from typer.testing import CliRunner
+
+from domain.catalog import CATALOG
+from palacelog.cli.failing import EXIT_CODES
+from palacelog.cli.main import app
+from palacelog.settings import Settings
+from palacelog.system import System
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+COLUMNS = "88"
+START = 1_774_969_200_000_000  # 2026-03-31T15:00:00Z
+_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+_VOLATILE = (
+    (re.compile(r"[0-9a-f]{12,64}"), lambda found: "#" * len(found[0])),
+    (re.compile(r"\.\d{6}Z"), lambda found: ".######Z"),
+    (re.compile(r"SQLite \d+\.\d+\.\d+ *"), lambda found: "SQLite # "),
+)
+
+
+@contextmanager
+def standing_still(home: Path) -> Iterator[None]:
+    """A machine whose clock, chance, name and home are always the same."""
+    numbers, moments = count(1), count(START, 1_000)
+    before = Path.cwd()
+    os.chdir(home)
+    try:
+        with (
+            patch.object(System, "now", lambda self: next(moments)),
+            patch.object(System, "nonce", lambda self: next(numbers).to_bytes(16, "big")),
+            patch.object(System, "log_id", lambda self: f"log_{next(numbers):032x}"),
+            patch("socket.gethostname", lambda: "laptop"),
+            patch("palacelog.cli.output.at_terminal", lambda stream: True),
+            patch("palacelog.cli.main.at_terminal", lambda stream: True),
+            patch("palacelog.cli.group.at_terminal", lambda stream: True),
+        ):
+            yield
+    finally:
+        os.chdir(before)
+
+
+class Shell:
+    """Runs the commands of the README, one after the other, in one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._code = 0
+
+    def run(self, command: str) -> str:
+        """What a command shows at a terminal."""
+        if command == "echo $?":
+            return f"{self._code}\n"
+        words = shlex.split(command)
+        assert words[0] == "palacelog", f"the README runs {words[0]}"
+        runner = CliRunner(env={"HOME": str(self._home), "COLUMNS": COLUMNS})
+        result = runner.invoke(app, words[1:])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        self._code = result.exit_code
+        shown = result.output.replace(str(self._home), "~")
+        return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
+
+
+def regenerated(text: str) -> str:
+    """The README with the output and the tables as they are today."""
+    with TemporaryDirectory() as folder, standing_still(Path(folder).resolve()):
+        shell = Shell(Path(folder).resolve())
+        text = _BLOCK.sub(lambda found: f"```console\n{_again(shell, found[1])}```", text)
+    for name, table in (
+        ("operations", operations_table()),
+        ("exit codes", exit_codes_table()),
+        ("settings", settings_table(text)),
+    ):
+        text = between(text, name, table)
+    return text
+
+
+def comparable(text: str) -> str:
+    """A README without what is different each time."""
+    for pattern, plain in _VOLATILE:
+        text = pattern.sub(plain, text)
+    return text
+
+
+def between(text: str, name: str, content: str) -> str:
+    """The text with `content` between the marks of that name."""
+    start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+    before, found, rest = text.partition(start)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise AssertionError(f"the README has no marks {start.strip()} and {end}")
+    return f"{before}{start}{content}{end}{after}"
+
+
+def operations_table() -> str:
+    """The catalog as a table."""
+    lines = ["| operation | class | what it does |\n", "|---|---|---|\n"]
+    lines += [
+        f"| `{one.name}` | {one.operation_class} | {one.summary} |\n" for one in CATALOG.values()
+    ]
+    return "".join(lines)
+
+
+def exit_codes_table() -> str:
+    """The exit codes, from the classes of the errors that give them."""
+    lines = ["| code | means |\n", "|---|---|\n", "| 0 | done |\n"]
+    for kind, code in EXIT_CODES.items():
+        said = (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        lines.append(f"| {code} | {said[0].lower()}{said[1:]} |\n")
+    return "".join(lines)
+
+
+def settings_table(text: str) -> str:
+    """The settings with their variables and defaults; their meanings are kept from the text."""
+    kept = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", text, re.M))
+    lines = ["| setting | variable | default | meaning |\n", "|---|---|---|---|\n"]
+    for name, field in Settings.model_fields.items():
+        variable = field.validation_alias or f"PALACELOG_{name.upper()}"
+        default = "" if field.default is None else f"`{field.default}`"
+        lines.append(f"| `{name}` | `{variable}` | {default} | {kept.get(name, '')} |\n")
+    return "".join(lines)
+
+
+def python_blocks(text: str) -> list[str]:
+    """The README's Python."""
+    return re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+
+
+def named_files(text: str) -> set[str]:
+    """The files of the repository that the text names or links to."""
+    links = re.findall(r"\]\((?!http|#)([^)#]+)", text)
+    quoted = re.findall(r"`((?:domain|projections|replay|palacelog|tests|docs)/[\w./*-]+)`", text)
+    return {*links, *quoted}
+
+
+def _again(shell: Shell, block: str) -> str:
+    return "".join(f"$ {command}\n{shell.run(command)}" for command in _commands(block))
+
+
+def _commands(block: str) -> list[str]:
+    """The commands of a block; one with an open quotation goes on in the next line."""
+    found: list[str] = []
+    for line in block.splitlines():
+        if found and _open(found[-1]):
+            found[-1] += f"\n{line}"
+        elif line.startswith("$ "):
+            found.append(line.removeprefix("$ "))
+    return found
+
+
+def _open(command: str) -> bool:
+    try:
+        shlex.split(command)
+    except ValueError:
+        return True
+    return False
+
+
+def main() -> None:
+    """Write README.md again."""
+    README.write_text(regenerated(README.read_text()))
+
+
+if __name__ == "__main__":
+    main()
