@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from domain.errors import Damaged, PalaceError
-from projections.digests import digests
+from projections.digests import contents
 from projections.generations import Generations
 from projections.sqlite import connect, snapshot
 from projections.views import Checkpoint, Views, create, read_checkpoint
@@ -115,18 +115,18 @@ def _compare_with_rebuild(log_path: Path, views_folder: Path) -> list[Finding]:
     ):
         try:
             with _opened(Generations(views_folder).current()) as cursor:
-                live = digests(cursor)
+                upto, live = read_checkpoint(cursor).position, contents(cursor)
         except (PalaceError, sqlite3.DatabaseError, ValueError, TypeError, AttributeError) as error:
             return [_of_file("views::unreadable", f"the views cannot be read: {error}")]
-        again = _digests_of_rebuild(log, Path(place) / "views.db", live["position"])
+        again = _rebuilt(log, Path(place) / "views.db", upto)
     return [
-        _of_file("views::digest", f"the view {area!r} is not what the log says")
-        for area, sums in again.items()
-        if live[area] != sums
+        _of_file("views::digest", f"the {name} in the views are not what the log says")
+        for name in again
+        if live[name] != again[name]
     ]
 
 
-def _digests_of_rebuild(log: Log, path: Path, upto: int) -> dict[str, Any]:
+def _rebuilt(log: Log, path: Path, upto: int) -> dict[str, str]:
     create(path, log.log_id)
     views = Views(path, for_bulk=True)
     try:
@@ -135,7 +135,7 @@ def _digests_of_rebuild(log: Log, path: Path, upto: int) -> dict[str, Any]:
                 folding.fold_all(log.after(done, min(1000, upto - done)))
                 views.commit()
         with views.writing(log) as folding:
-            return digests(folding.cursor)
+            return contents(folding.cursor)
     finally:
         views.close()
 
