@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from domain.acceptance import Appended, Outcome, Rejected, Stored, judge
-from domain.errors import Damaged, PalaceError, Unusable
 from domain.canonical import ZERO_HASH
+from domain.errors import Damaged, PalaceError, Unusable
 from domain.hlc import received_order
 from domain.identity import stream_id
 from domain.operation import (
