@@ -66,8 +66,8 @@ simulate: setup ## Run the random histories of several devices
 	$(call pytest_over,tests/simulation)
 
 .PHONY: bench
-bench: setup ## Measure speed
-	$(call pytest_over,tests/benchmarks)
+bench: setup ## Measure speed, as ratios (small sizes: make bench ARGS=--quick)
+	$(BIN)/python -m tests.benchmarks $(ARGS)
 
 .PHONY: fixtures
 fixtures: setup ## Make the golden files in fixtures/ again
