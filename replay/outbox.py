@@ -105,7 +105,7 @@ def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path
     """Write what this log tells the devices of replayed files: one line a stream.
 
     A line names how far the stream is held, with its chain, the orders that differ from the
-    device's own stamps, and the highest stamp that this log holds.
+    device's own stamps from number `from` on, and the highest stamp that this log holds.
     """
     newest = max(0, reading.newest_stamp())
     head = read_checkpoint(reading.cursor)
@@ -122,6 +122,7 @@ def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path
                 "log_id": log.log_id,
                 "head": head.position,
                 "link": head.link.hex(),
+                "from": first,
                 "upto": upto,
                 "chain": (_chain_at(log, device, upto) if upto else bytes(32)).hex(),
                 "orders": log.orders(device, first - 1, upto),
@@ -138,7 +139,8 @@ def acknowledge(log: Log, writer: Writer, path: Path) -> Acknowledged:
 
     Raises:
         InvalidInput: it is no receipt.
-        Refused: it is for another device, or for a stream that went another way.
+        Refused: it is for another device, for a stream that went another way, or begins behind
+            what was acknowledged: then the orders of what lies between would never be learnt.
     """
     receipt = _own_receipt(path, log)
     told = {
@@ -153,11 +155,23 @@ def acknowledge(log: Log, writer: Writer, path: Path) -> Acknowledged:
         before = same_acknowledgement(cursor, device, upto, receipt["log_id"], receipt["head"])
         if before is not None:
             return Acknowledged(device, upto, before, duplicate=True)
+        _refuse_gap(receipt, acknowledged_upto(cursor, device))
         draft = Draft(ACKNOWLEDGED, told, {"receipt": told}, Context(), stream="local")
         operation = at.append(draft, at_least=receipt["hlc"])
         return Acknowledged(device, upto, operation.position, duplicate=False)
 
     return writer.do(turn)
+
+
+def _refuse_gap(receipt: dict[str, Any], known: int) -> None:
+    first = receipt["from"]
+    if first > known + 1:
+        raise Refused(
+            "outbox::receipt_gap",
+            f"The receipt begins at {first}, but only {known} were acknowledged before it.",
+            "Acknowledge the receipt before it, or export the outbox and replay it again: the "
+            "receipt of that is whole.",
+        )
 
 
 def _lines(log: Log, device: str, after: int, known: dict[int, bytes]) -> Iterator[bytes]:
@@ -230,6 +244,7 @@ _RECEIPT_FIELDS: Final = {
     "log_id": str,
     "head": int,
     "link": str,
+    "from": int,
     "upto": int,
     "chain": str,
     "orders": dict,
@@ -250,7 +265,8 @@ def _receipt(line: bytes) -> dict[str, Any]:
     stamps_fit = all(
         type(order) is int and 0 <= order < 2**63 for order in fields["orders"].values()
     )
-    if not stamps_fit or not 0 <= fields["hlc"] < 2**63 or fields["upto"] < 0:
+    numbers_fit = fields["from"] >= 1 and fields["upto"] >= 0
+    if not stamps_fit or not 0 <= fields["hlc"] < 2**63 or not numbers_fit:
         raise _no_receipt("a number in it is out of range")
     return fields
 
