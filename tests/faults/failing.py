@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,11 +24,13 @@ class Fault:
     Attributes:
         calls: how many there were since it was armed.
         fired: the statement that failed first, None as long as none did.
+        happens: called before each call with how many there were.
     """
 
     def __init__(self) -> None:
         self.calls = 0
         self.fired: str | None = None
+        self.happens: Callable[[int], None] | None = None
         self._at, self._upto, self._text = 0, 0, IO_ERROR
         self._lock = threading.Lock()
 
@@ -45,6 +47,8 @@ class Fault:
     def pass_by(self, statement: str) -> None:
         with self._lock:
             self.calls += 1
+            if self.happens is not None:
+                self.happens(self.calls)
             fails = self._at <= self.calls <= self._upto
             if fails and self.fired is None:
                 self.fired = statement
