@@ -50,6 +50,12 @@ def crowded(fleet: Fleet, clock: FrozenDateTimeFactory) -> Device:
     return ada
 
 
+@pytest.fixture(scope="module")
+def crowd(still_fleet: Fleet, still_clock: FrozenDateTimeFactory) -> Device:
+    """One crowded palace for what only reads."""
+    return crowded(still_fleet, still_clock)
+
+
 def paged(
     device: Device,
     tool: str,
@@ -73,10 +79,8 @@ def paged(
 
 
 @every_list
-def test_pages_of_any_size_are_the_list(
-    fleet: Fleet, clock: FrozenDateTimeFactory, tool: str
-) -> None:
-    ada = crowded(fleet, clock)
+def test_pages_of_any_size_are_the_list(crowd: Device, tool: str) -> None:
+    ada = crowd
     name, id = LISTS[tool]
     whole = ada.call(tool, {"limit": 200})
     assert whole["cursor"] is None
@@ -135,10 +139,8 @@ def test_a_cursor_goes_on_at_the_moment_of_its_first_page(
     assert (second["position"], second["known_at"]) == (position, first["known_at"])
 
 
-def test_a_list_is_newest_first_and_equal_times_by_id(
-    clock: FrozenDateTimeFactory, fleet: Fleet
-) -> None:
-    ada = crowded(fleet, clock)
+def test_a_list_is_newest_first_and_equal_times_by_id(crowd: Device) -> None:
+    ada = crowd
     drawers = ada.list_drawers(limit=200)["drawers"]
     order = [(line["recorded_at"], line["id"]) for line in drawers]
     assert order == sorted(
@@ -148,10 +150,8 @@ def test_a_list_is_newest_first_and_equal_times_by_id(
     assert positions == list(range(ada.position(), 0, -1))
 
 
-def test_a_timeline_holds_what_the_queries_of_its_entities_hold(
-    clock: FrozenDateTimeFactory, fleet: Fleet
-) -> None:
-    ada = crowded(fleet, clock)
+def test_a_timeline_holds_what_the_queries_of_its_entities_hold(crowd: Device) -> None:
+    ada = crowd
     timeline = ada.kg_timeline(limit=200)["facts"]
     starts = [fact["valid_from"] for fact in timeline]
     assert starts == sorted(starts)
@@ -177,7 +177,7 @@ def test_a_timeline_holds_what_the_queries_of_its_entities_hold(
 @pytest.fixture(scope="module")
 def still(still_fleet: Fleet) -> Device:
     """A palace whose lists have several pages; nothing below changes it."""
-    device = still_fleet.device("ada")
+    device = still_fleet.device("still")
     for number in range(4):
         device.add_drawer(wing="w", room="r", content=f"text {number}")
         for predicate in ("p", "q"):
