@@ -140,6 +140,7 @@ class Folding:
         """Work on the cursor of an open transaction; `log` gives events back for refolds."""
         self.cursor = cursor
         self._log = log
+        self._noted: set[tuple[str, str, str]] = set()
         self.beliefs = Beliefs(cursor, self._load)
 
     def checkpoint(self) -> Checkpoint:
@@ -237,9 +238,12 @@ class Folding:
     def _note(
         self, names: Iterable[Any], mentions: Iterable[tuple[str, str]], position: int
     ) -> None:
-        for kind, scope, name in names:
-            folded = comparable(name)
-            _NAME(self.cursor, kind=kind, scope=comparable(scope), folded=folded, spelling=name)
+        for spelt in names:
+            if spelt not in self._noted:
+                self._noted.add(spelt)
+                kind, scope, name = spelt
+                folded = comparable(name)
+                _NAME(self.cursor, kind=kind, scope=comparable(scope), folded=folded, spelling=name)
         for kind, name in mentions:
             _MENTION(self.cursor, kind=kind, name=name, position=position)
 
