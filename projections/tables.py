@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import ClauseElement
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
@@ -33,7 +34,7 @@ from domain.facts import Assertion, Declared, Source
 
 VIEWS_SCHEMA: Final = 2
 STILL_BELIEVED: Final = 2**63 - 1
-_DIALECT: Final = sqlite.dialect(paramstyle="named")
+_DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
 
 metadata = MetaData()
@@ -217,16 +218,20 @@ class Prepared:
     """A statement compiled once; run as often as needed on a cursor of the driver."""
 
     def __init__(self, statement: ClauseElement) -> None:
-        """Compile for SQLite with named parameters; constants of the statement are bound here."""
+        """Compile for SQLite; constants of the statement are bound here, parameters by name."""
         compiled = statement.compile(dialect=_DIALECT)
+        assert isinstance(compiled, SQLCompiler)
         self.sql = str(compiled)
+        self._names = tuple(compiled.positiontup or ())
         self._constants = {
             name: value for name, value in compiled.params.items() if value is not None
         }
 
     def __call__(self, cursor: sqlite3.Cursor, **parameters: Any) -> sqlite3.Cursor:
-        """Execute with named parameters."""
-        return cursor.execute(self.sql, self._constants | parameters)
+        """Execute with named parameters, which the driver takes faster by their places."""
+        if self._constants:
+            parameters = self._constants | parameters
+        return cursor.execute(self.sql, [parameters[name] for name in self._names])
 
 
 def create(cursor: sqlite3.Cursor) -> None:
