@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, case, delete, func, insert, literal_column, select, update
+from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from domain.belief import Event, Fold, Held
@@ -27,19 +27,14 @@ _B = bindparam
 _KEY_OF = Prepared(
     select(members.c.key).where(members.c.area == _B("area"), members.c.member == _B("member"))
 )
+_KEY_AND_NEWEST = Prepared(
+    select(
+        members.c.key,
+        select(func.max(touches.c.rank)).where(touches.c.key == members.c.key).scalar_subquery(),
+    ).where(members.c.area == _B("area"), members.c.member == _B("member"))
+)
 _ADD_MEMBER = Prepared(insert(members))
-_ADD_KEY = Prepared(
-    insert(keys).values(area=_B("area"), newest=_B("newest"), touched=1).returning(keys.c.key)
-)
-_KEY = Prepared(select(keys.c.newest, keys.c.touched).where(keys.c.key == _B("key")))
-_TOUCH_KEY = Prepared(
-    update(keys)
-    .where(keys.c.key == _B("at"))
-    .values(
-        touched=keys.c.touched + 1,
-        newest=case((keys.c.newest < _B("rank"), _B("rank")), else_=keys.c.newest),
-    )
-)
+_ADD_KEY = Prepared(insert(keys).values(area=_B("area")))
 _TOUCH = Prepared(upsert(touches))
 _TOUCHES = Prepared(
     select(touches.c.position, touches.c.rank)
@@ -50,21 +45,7 @@ _TOUCHED_AT = Prepared(
     select(touches.c.key, touches.c.rank).where(touches.c.position == _B("position"))
 )
 _UNTOUCH = Prepared(delete(touches).where(touches.c.key == _B("key"), touches.c.rank == _B("rank")))
-_RENEW_KEY = Prepared(
-    update(keys)
-    .where(keys.c.key == _B("at"))
-    .values(
-        newest=select(func.max(touches.c.rank)).where(touches.c.key == _B("at")).scalar_subquery()
-    )
-)
-_MERGE_NEWEST = Prepared(
-    update(keys)
-    .where(keys.c.key == _B("at"))
-    .values(
-        touched=keys.c.touched + _B("more"),
-        newest=case((keys.c.newest < _B("rank"), _B("rank")), else_=keys.c.newest),
-    )
-)
+_TOUCHES_COUNT = Prepared(select(func.count()).where(touches.c.key == _B("key")))
 _DROP_KEY = Prepared(delete(keys).where(keys.c.key == _B("key")))
 _MOVE: Final = [
     Prepared(update(table).where(table.c.key == _B("old")).values(key=_B("new")))
@@ -110,12 +91,13 @@ class Beliefs:
 
     def fold(self, fold: Fold, part: Event, position: int) -> None:
         """Take one part of an event at a position into the rows of its key."""
-        key, in_order = self._touch(fold.name, fold.members(part), part.rank, position)
-        if not in_order:
+        key, newest = self._touch(fold.name, fold.members(part), part.rank, position)
+        if newest is not None and newest > part.rank:
             self.refold(fold, key, position)
             return
         stored = _Stored(self._cursor, key)
-        held = fold.evolve(Held(fold.indexes, stored.fetch), part)
+        fetch = None if newest is None else stored.fetch
+        held = fold.evolve(Held(fold.indexes, fetch), part)
         self._write(held.changes(), stored.places, key, position)
 
     def refold(self, fold: Fold, key: int, position: int) -> None:
@@ -143,45 +125,40 @@ class Beliefs:
             after = stamp + before[8:]
             _UNTOUCH(self._cursor, key=key, rank=before)
             _TOUCH(self._cursor, key=key, rank=after, position=position)
-            _RENEW_KEY(self._cursor, at=key)
         return [key for key, _ in touched]
 
     def _touch(
         self, area: str, touched: Sequence[str], rank: bytes, position: int
-    ) -> tuple[int, bool]:
-        """Find or make the key that the members share; whether `rank` is the key's newest."""
+    ) -> tuple[int, bytes | None]:
+        """The key that the members share, and its newest rank so far; None of one that is new."""
         cursor = self._cursor
-        found: dict[str, int] = {}
+        found: dict[str, tuple[int, bytes]] = {}
         for member in touched:
-            row = _KEY_OF(cursor, area=area, member=member).fetchone()
+            row = _KEY_AND_NEWEST(cursor, area=area, member=member).fetchone()
             if row is not None:
-                found[member] = row[0]
-        if not found:
-            [key] = _ADD_KEY(cursor, area=area, newest=rank).fetchone()
-            in_order = True
-        else:
-            key = self._merged(list(dict.fromkeys(found.values())))
-            in_order = _KEY(cursor, key=key).fetchone()[0] < rank
-            _TOUCH_KEY(cursor, at=key, rank=rank)
+                found[member] = row
+        key = self._merged({key for key, _ in found.values()}) if found else self._new_key(area)
         for member in touched:
             if member not in found:
                 _ADD_MEMBER(cursor, area=area, member=member, key=key)
         _TOUCH(cursor, key=key, rank=rank, position=position)
-        return key, in_order
+        return key, max((newest for _, newest in found.values()), default=None)
 
-    def _merged(self, joining: list[int]) -> int:
+    def _new_key(self, area: str) -> int:
+        key = _ADD_KEY(self._cursor, area=area).lastrowid
+        assert key is not None
+        return key
+
+    def _merged(self, joining: set[int]) -> int:
         """One key for all: the smaller ones move into the one with the most events."""
         if len(joining) == 1:
-            return joining[0]
-        rows = {key: _KEY(self._cursor, key=key).fetchone() for key in joining}
-        survivor = max(joining, key=lambda key: (rows[key][1], -key))
-        for key in joining:
-            if key != survivor:
-                newest, touched = rows[key]
-                for move in _MOVE:
-                    move(self._cursor, old=key, new=survivor)
-                _MERGE_NEWEST(self._cursor, at=survivor, more=touched, rank=newest)
-                _DROP_KEY(self._cursor, key=key)
+            return joining.pop()
+        counts = {key: _TOUCHES_COUNT(self._cursor, key=key).fetchone()[0] for key in joining}
+        survivor = max(joining, key=lambda key: (counts[key], -key))
+        for key in joining - {survivor}:
+            for move in _MOVE:
+                move(self._cursor, old=key, new=survivor)
+            _DROP_KEY(self._cursor, key=key)
         return survivor
 
     def _write(

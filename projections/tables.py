@@ -142,8 +142,6 @@ keys = Table(
     metadata,
     Column("key", Integer, primary_key=True),
     Column("area", Text, nullable=False),
-    Column("newest", LargeBinary, nullable=False),
-    Column("touched", Integer, nullable=False),
 )
 
 members = Table(
