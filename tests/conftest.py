@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import settings
 
-pytest.register_assert_rewrite("tests.folds", "tests.simulation_of_devices")
+pytest.register_assert_rewrite("tests.folds", "tests.memory_engine")
 
 settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)

@@ -165,6 +165,7 @@ def judged(
     head_position: int = 100,
 ) -> object:
     def at(chains: list[bytes], number: int) -> bytes | None:
+        assert number >= 1, "numbers begin at 1"
         return chains[number] if number < len(chains) else None
 
     claim = Claim(len(there) - 1, there[-1], acknowledged, there[acknowledged], log_id, position)
@@ -190,6 +191,10 @@ def test_a_stream_that_continues_what_the_log_holds_is_taken_from_there() -> Non
 
 def test_a_device_that_never_was_acknowledged_may_begin_with_any_log() -> None:
     assert judged(chain_of(), ABC, log_id=None) is None
+
+
+def test_a_claim_without_an_acknowledgement_is_that_of_a_new_device() -> None:
+    assert Claim(3, ABC[3]) == Claim(3, ABC[3], 0, bytes(32), None, 0)
 
 
 def test_a_device_that_holds_less_of_its_stream_than_the_log_is_behind() -> None:

@@ -132,6 +132,17 @@ def test_a_source_that_does_not_exist_is_refused_where_all_is_known() -> None:
     assert knowing().decide("kg_add", **add, wing="w").payload["source_drawer_id"] == "drawer_x"
 
 
+def test_a_source_that_was_not_seen_is_recorded_as_unverified() -> None:
+    known = knowing(complete=False)
+    drawer = known.call("add_drawer", wing="Work", room="r", content="c")["drawer_id"]
+    add = ABOUT | {"object": "Apollo"}
+    targets = [
+        known.decide("kg_add", **add, **source).target
+        for source in ({}, {"source_drawer_id": drawer}, {"source_drawer_id": "drawer_x"})
+    ]
+    assert targets == [None, "known", "unverified"]
+
+
 def test_an_invalidate_ends_what_reaches_beyond_it_and_says_so() -> None:
     known = knowing(project(1, "Apollo"), project(2, "Apollo", 5, 10))
     answer = known.call("kg_invalidate", **ABOUT, object="apollo", ended="2026-07-01")

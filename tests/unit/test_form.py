@@ -161,6 +161,12 @@ def test_a_payload_of_another_form_than_its_tool_s_is_refused(
     assert reason in malformed(event.header_bytes, payload)
 
 
+def test_what_a_palace_records_of_itself_never_arrives_in_a_shared_stream() -> None:
+    told = {"stream_device": "ada", "log_id": "l", "head": 1, "link": "", "upto": 1, "chain": ""}
+    event = made("acknowledged", told | {"hlc": 1})
+    assert "never shared" in malformed(event.header_bytes, told | {"hlc": 1})
+
+
 @pytest.mark.parametrize(
     ("tool", "payload"),
     [
