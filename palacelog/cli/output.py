@@ -84,7 +84,11 @@ def console(*, to_stderr: bool = False, quiet: bool = False) -> Console:
     """A terminal that shows what it is given, without reading markup or numbers into it."""
     from rich.console import Console
 
-    return Console(stderr=to_stderr, highlight=False, markup=False, emoji=False, quiet=quiet)
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # one way to end for tables and JSON alike
+
+    return Screen(stderr=to_stderr, highlight=False, markup=False, emoji=False, quiet=quiet)
 
 
 def visible(text: str) -> str:

@@ -244,10 +244,11 @@ def test_what_a_database_says_is_translated(
         line("call", "add_drawer", NOTE)
 
 
-def test_a_reader_that_has_gone_is_no_error(line: CommandLine) -> None:
+@pytest.mark.parametrize("words", ["log list", "demo"])
+def test_a_reader_that_has_gone_is_no_error(line: CommandLine, words: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = line.command("log", "list")
+    command = line.command(*words.split())
     done = subprocess.run(
         command, stdout=writer, stderr=subprocess.PIPE, env=line.env(), check=False
     )
