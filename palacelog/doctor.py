@@ -30,6 +30,9 @@ LOCK_SECONDS: Final = 1.0
 FREE_BYTES_MIN: Final = 64 * 1024 * 1024
 COPIES_THAT_SHOULD_FIT: Final = 3
 _WAL_RESET_FAULT: Final = ((3, 7, 0), (3, 51, 2))
+_MADE_WHEN_OPENED: Final = frozenset(
+    f"palacelog::views::{reason}" for reason in ("missing", "other_log", "schema")
+)
 # What the event sourcing library would read, were it allowed to.
 _LIBRARY_VARIABLES: Final = frozenset(
     {
@@ -91,7 +94,7 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     checks.append(_checked("settings", lambda: _settings(folder, given or {})))
     checks.append(_lock(folder))
     checks.append(_checked("log", lambda: _log(folder)))
-    checks.append(_checked("views", lambda: _views(folder)))
+    checks.append(_views_or_not(folder))
     return [*checks, *_leftovers(folder)]
 
 
@@ -211,9 +214,17 @@ def _log(folder: PalaceFolder) -> str:
         return f"{log.position()} events of device {log.about.device}, {log.log_id}"
 
 
+def _views_or_not(folder: PalaceFolder) -> Check:
+    found = _checked("views", lambda: _views(folder))
+    if found.failure is not None and found.failure.code in _MADE_WHEN_OPENED:
+        cure = "Nothing need be done: they are made again when the palace is opened."
+        return Check("views", "warn", found.message, cure)
+    return found
+
+
 def _views(folder: PalaceFolder) -> str:
     with closing(Log(folder.log)) as log:
-        with closing(Views(Generations(folder.views).current())) as views:
+        with closing(Generations(folder.views).opened(Views)) as views:
             seen = views.checkpoint()
         check(seen, log)
         lag = log.position() - seen.position

@@ -73,7 +73,7 @@ def accept_loss(
 
 
 def _seen(generations: Generations) -> Checkpoint:
-    views = Views(generations.current())
+    views = generations.opened(Views)
     try:
         return views.checkpoint()
     finally:

@@ -85,7 +85,7 @@ def first_generation(log: Log, generations: Generations) -> None:
 def _check_witness(log: Log, generations: Generations) -> None:
     """A lost tail must not be forgotten: the views that saw it are the only witness."""
     try:
-        with closing(Views(generations.current())) as views:
+        with closing(generations.opened(Views)) as views:
             seen = views.checkpoint()
     except (Unusable, Damaged):
         return

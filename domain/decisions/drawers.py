@@ -34,10 +34,8 @@ def decide_add(asked: AddDrawerAsks, known: Known, now: int) -> Decided:
     content = asked.content if twin is None else twin.content
     valid_from = now if asked.valid_from is None else asked.valid_from
     valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
-    if valid_to < valid_from:
-        raise invalid(
-            "valid_to", "is before valid_from", "Give an end that is not before the start."
-        )
+    if valid_to <= valid_from:
+        raise invalid("valid_to", "is not after valid_from", "Give an end after the start.")
     id = drawer_id(wing, room, content)
     held = known.held(DRAWERS, id).find(Support, "drawer_id", id)
     payload: dict[str, Any] = {

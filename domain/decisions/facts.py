@@ -48,10 +48,8 @@ def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
     subject, predicate = _names(known, asked.subject, asked.predicate)
     valid_from = now if asked.valid_from is None else asked.valid_from
     valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
-    if valid_to < valid_from:
-        raise invalid(
-            "valid_to", "is before valid_from", "Give an end that is not before the start."
-        )
+    if valid_to <= valid_from:
+        raise invalid("valid_to", "is not after valid_from", "Give an end after the start.")
     standing = _standing(known, wing, subject, predicate, comparable(asked.object))
     holder = next(
         (one for one in standing if one.valid_from <= valid_from and valid_to <= one.valid_to),

@@ -110,7 +110,7 @@ def _what_is_lost(parts: Parts) -> PalaceError | None:
     from projections.views import Views
     from replay.witness import check
 
-    views = Views(parts.generations.current())
+    views = parts.generations.opened(Views)
     try:
         check(views.checkpoint(), parts.log)
     except Unusable as error:

@@ -63,12 +63,17 @@ def test_an_add_is_recorded_with_what_it_resolved_to_and_no_more() -> None:
     }
 
 
-def test_an_end_before_the_start_is_refused_by_name_and_an_empty_interval_is_kept() -> None:
+@pytest.mark.parametrize(
+    ("valid_from", "valid_to"),
+    [(None, EARLIER), (EARLIER, EARLIER), ("2026-03-02", "2026-03-01")],
+    ids=["before now", "one instant", "days the wrong way round"],
+)
+def test_an_interval_that_holds_no_instant_is_refused_by_name(
+    valid_from: str | None, valid_to: str
+) -> None:
+    start = {} if valid_from is None else {"valid_from": valid_from}
     with pytest.raises(InvalidInput, match="valid_to"):
-        knowing().decide("kg_add", **ABOUT, object="Apollo", valid_to=EARLIER)
-    point = {"valid_from": EARLIER, "valid_to": EARLIER}
-    payload = knowing().decide("kg_add", **ABOUT, object="Apollo", **point).payload
-    assert payload["valid_from"] == payload["valid_to"]
+        knowing().decide("kg_add", **ABOUT, object="Apollo", **start, valid_to=valid_to)
 
 
 def test_a_fact_held_over_the_whole_interval_is_a_duplicate_and_a_source_all_the_same() -> None:
