@@ -22,7 +22,7 @@ from palacelog.settings import Settings, load
 from palacelog.system import System
 from projections.generations import Generations
 from projections.views import Views
-from replay.backup import read_manifest, restore_log, restored_views, set_aside
+from replay.backup import put_in_place, read_manifest, restored_views, set_aside, stage_log
 from replay.log import About, Log, create_log
 from replay.rebuild import Progress, first_generation, rebuild
 from replay.storage_errors import in_words
@@ -147,6 +147,7 @@ def open_palace(
     return House(folder, settings, system, log, generations, lock, palace)
 
 
+@in_words()
 def restore_palace(
     source: Path,
     path: Path,
@@ -171,14 +172,16 @@ def restore_palace(
     there = folders.PalaceFolder(path.expanduser().absolute())
     if not there.about.is_file():
         folder = folders.prepare(path, force=force)
-        parent = restore_log(source, folder.log, system.log_id())
+        staged, parent = stage_log(source, folder.log, system.log_id())
+        put_in_place(staged, folder.log)
         folders.finish(folder, system.palace_id())
         aside = None
     elif replace:
         folder = folders.existing(path)
         with _locked(folder) as lock, lock.held():
+            staged, parent = stage_log(source, folder.log, system.log_id())
             aside = set_aside(folder.path, folder.log, folder.views)
-            parent = restore_log(source, folder.log, system.log_id())
+            put_in_place(staged, folder.log)
     else:
         raise Refused(
             "palace::exists",

@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,10 +21,10 @@ import orjson
 
 from domain.canonical import NotStorable, read_json
 from domain.errors import Damaged, InvalidInput, Refused, Unusable
-from domain.operation import SCHEMA
+from domain.operation import SCHEMA, Head
 from projections.generations import Generations, sync_folder
 from replay.crash_points import reach
-from replay.log import Log
+from replay.log import About, Log
 from replay.rebuild import Progress, rebuild
 from replay.storage_errors import in_words
 from replay.write_lock import WriteLock
@@ -44,7 +45,8 @@ class BackedUp(NamedTuple):
 
 @in_words()
 def backup(log: Log, target: Path) -> BackedUp:
-    """Copy the log to a new folder, as it is at one moment; writers go on meanwhile.
+    """Copy the log to a new folder, as it is at one moment; writers go on meanwhile. A backup that
+    fails leaves the folder empty.
 
     Raises:
         Refused: `target` exists and is not an empty folder.
@@ -56,6 +58,12 @@ def backup(log: Log, target: Path) -> BackedUp:
             "Name a folder that does not exist.",
         )
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _gone_unless_whole(target / LOG_COPY), _gone_unless_whole(target / MANIFEST):
+        head, about = _copy(log, target)
+    return BackedUp(target, about.log_id, head.position)
+
+
+def _copy(log: Log, target: Path) -> tuple[Head, About]:
     copy = target / LOG_COPY
     with closing(sqlite3.connect(log.path)) as source, closing(sqlite3.connect(copy)) as sink:
         source.backup(sink)
@@ -76,7 +84,7 @@ def backup(log: Log, target: Path) -> BackedUp:
     }
     _write(target / MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
     sync_folder(target)
-    return BackedUp(target, about.log_id, head.position)
+    return head, about
 
 
 def read_manifest(source: Path) -> dict[str, Any]:
@@ -111,29 +119,34 @@ def read_manifest(source: Path) -> dict[str, Any]:
     return manifest
 
 
-def restore_log(source: Path, log_path: Path, log_id: str) -> str:
-    """Put a backup's log in place under an identity of its own; returns its parent
-    `log_id@position`.
+def stage_log(source: Path, log_path: Path, log_id: str) -> tuple[Path, str]:
+    """Copy a backup's log to beside where it belongs, under an identity of its own; returns the
+    copy, and its parent `log_id@position`. Nothing has changed yet, and nothing does if this fails.
 
     Args:
-        log_path: where there is no log (see `set_aside`).
         log_id: the new identity.
     """
     manifest = read_manifest(source)
     staged = log_path.with_name(f".{log_path.name}.restoring")
-    shutil.copyfile(source / LOG_COPY, staged)
-    staged.chmod(0o600)
+    _remove(staged)  # what a restore left that died: its WAL must not join this log
     parent = f"{manifest['log_id']}@{manifest['position']}"
-    with closing(Log(staged)) as log:
-        with log.writing():
-            log.save_about(log.about._replace(log_id=log_id, parent=parent))
-            log.commit()
-        log.move_wal("TRUNCATE")
-    _sync(staged)
+    with _gone_unless_whole(staged):
+        shutil.copyfile(source / LOG_COPY, staged)
+        staged.chmod(0o600)
+        with closing(Log(staged)) as log:
+            with log.writing():
+                log.save_about(log.about._replace(log_id=log_id, parent=parent))
+                log.commit()
+            log.move_wal("TRUNCATE")
+        _sync(staged)
     reach("restore.copied")
+    return staged, parent
+
+
+def put_in_place(staged: Path, log_path: Path) -> None:
+    """Make a staged log the palace's log, where there is none (see `set_aside`)."""
     os.replace(staged, log_path)
     sync_folder(log_path.parent)
-    return parent
 
 
 def set_aside(folder: Path, log_path: Path, views_folder: Path) -> Path:
@@ -160,6 +173,20 @@ def restored_views(
     """Make the views of a restored log; returns the position that they reach."""
     with closing(Log(log_path)) as log:
         return rebuild(log, generations, lock, progress)
+
+
+@contextmanager
+def _gone_unless_whole(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _remove(path)
+        raise
+
+
+def _remove(database: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
 
 
 def _hash(path: Path) -> str:

@@ -20,8 +20,8 @@ POINTS: Final = (
     "rebuild.folded",
     "rebuild.switched",
     "backup.copied",
-    "restore.set_aside",
     "restore.copied",
+    "restore.set_aside",
     "accept_loss.recorded",
     "outbox.written",
 )

@@ -20,9 +20,11 @@ from replay.outbox import export_outbox
 from replay.outbox_file import read_events
 from replay.rebuild import rebuild
 from tests.faults.damage import lose_tail
+from tests.faults.failing import failing
 from tests.faults.judging import refused, sound
 from tests.faults.processes import Child, Report
 from tests.faults.work import late_events, note, receive_all, share_a_commit, write
+from tests.palaces import operations
 
 BEFORE = 7
 """How many writes are acknowledged before the child is told where to die."""
@@ -167,8 +169,8 @@ def export(report: Report, folder: Path, target: Path) -> None:
 
 OTHER_POINTS = (
     "backup.copied",
-    "restore.set_aside",
     "restore.copied",
+    "restore.set_aside",
     "accept_loss.recorded",
     "outbox.written",
 )
@@ -195,25 +197,67 @@ def test_a_backup_killed_half_way_is_no_backup_and_another_one_is(
     sound(tmp_path / "restored", written)
 
 
-@pytest.mark.parametrize("point", ["restore.set_aside", "restore.copied"])
-def test_a_restore_killed_half_way_can_be_done_again(
-    point: str, folder: Path, tmp_path: Path, written: list[str]
+def test_a_restore_killed_while_it_copies_has_changed_nothing(
+    folder: Path, tmp_path: Path, written: list[str]
 ) -> None:
     with open_palace(folder) as house:
         backup(house.log, tmp_path / "backup")
         later = write(house, "later", 3)
-    with Child(restore_over, folder, tmp_path / "backup", point) as child:
-        assert child.dies() == ([], point)
+    with Child(restore_over, folder, tmp_path / "backup", "restore.copied") as child:
+        assert child.dies() == ([], "restore.copied")
+    assert len(sound(folder, [*written, *later])) == BEFORE + 3
+    assert restore_palace(tmp_path / "backup", folder, replace=True).position == BEFORE
+    assert len(sound(folder, written)) == BEFORE
+
+
+def test_a_restore_killed_between_two_logs_can_be_done_again(
+    folder: Path, tmp_path: Path, written: list[str]
+) -> None:
+    with open_palace(folder) as house:
+        backup(house.log, tmp_path / "backup")
+        later = write(house, "later", 3)
+    with Child(restore_over, folder, tmp_path / "backup", "restore.set_aside") as child:
+        assert child.dies() == ([], "restore.set_aside")
     with refused("log::missing"):
         open_palace(folder)
-    restored = restore_palace(tmp_path / "backup", folder, replace=True)
-    assert restored.position == BEFORE
+    assert restore_palace(tmp_path / "backup", folder, replace=True).position == BEFORE
     assert len(sound(folder, written)) == BEFORE
 
     # What came after the backup is set aside, whole.
     aside = folder / "set-aside" / "001"
     shutil.copy(folder / "palace.toml", aside)
     assert len(sound(aside, [*written, *later])) == BEFORE + 3
+
+
+def restore_and_die(report: Report, source: Path, folder: Path, number: int) -> None:
+    with failing() as fault:
+        fault.happens = lambda calls: report.die("a call") if calls == number else None
+        restore_palace(source, folder, replace=True)
+
+
+def test_a_restore_killed_at_any_call_leaves_nothing_that_joins_the_next_one(
+    folder: Path, tmp_path: Path, written: list[str]
+) -> None:
+    """The WAL of a copy that was being made must not become that of another copy."""
+    create_palace(tmp_path / "bob", "bob")
+    with open_palace(folder) as house, open_palace(tmp_path / "bob") as other:
+        backup(house.log, tmp_path / "backup")
+        write(other, "other", 30)
+        backup(other.log, tmp_path / "other")
+    left: list[str] = []
+    for number in range(1, 100):
+        with Child(restore_and_die, tmp_path / "other", folder, number) as child:
+            child.dies()
+        copies = [path.name for path in folder.glob(".log.db.restoring*")]
+        if not copies:
+            break
+        left += copies
+        restore_palace(tmp_path / "backup", folder, replace=True)
+        with open_palace(folder) as house:
+            assert house.log.about.device == "ada"
+            assert [one.header.op_id for one in operations(house)] == written
+    assert ".log.db.restoring-wal" in left
+    assert number < 99
 
 
 def test_a_loss_whose_acceptance_was_killed_is_accepted(folder: Path) -> None:
