@@ -18,13 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
-from typer.testing import CliRunner
-
 from domain.catalog import CATALOG
 from palacelog.cli.failing import EXIT_CODES
-from palacelog.cli.main import app
 from palacelog.settings import Settings
 from palacelog.system import System
+from tests.command_line import invoked
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 COLUMNS = "88"
@@ -71,12 +69,9 @@ class Shell:
             return f"{self._code}\n"
         words = shlex.split(command)
         assert words[0] == "palacelog", f"the README runs {words[0]}"
-        runner = CliRunner(env={"HOME": str(self._home), "COLUMNS": COLUMNS})
-        result = runner.invoke(app, words[1:])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        self._code = result.exit_code
-        shown = result.output.replace(str(self._home), "~")
+        environment = {"HOME": str(self._home), "COLUMNS": COLUMNS}
+        self._code, (_, _, seen) = invoked(words[1:], environment)
+        shown = seen.decode().replace(str(self._home), "~")
         return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 

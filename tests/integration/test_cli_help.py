@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from palacelog.cli.failing import EXIT_CODES
 from palacelog.cli.group import BEFORE
 from palacelog.cli.main import app
-from tests.command_line import ROOT, CommandLine, new_line
+from tests.command_line import COMMAND, ROOT, CommandLine, new_line
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
 ENGINE = ("sqlalchemy", "eventsourcing", "pydantic_settings", "domain.catalog", "palacelog.palace")
@@ -23,7 +22,7 @@ ENGINE = ("sqlalchemy", "eventsourcing", "pydantic_settings", "domain.catalog", 
 
 def commands(command: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """The words of every command there is, groups included."""
-    command = command or get_command(app)
+    command = command or COMMAND
     yield path
     for name, part in getattr(command, "commands", {}).items():
         yield from commands(part, (*path, name))
@@ -56,7 +55,7 @@ def test_every_command_explains_itself(path: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("path", list(commands()), ids=" ".join)
 def test_every_option_and_argument_is_explained(path: tuple[str, ...]) -> None:
-    command: Any = get_command(app)
+    command: Any = COMMAND
     for name in path:
         command = command.commands[name]
     for parameter in command.params:
@@ -71,7 +70,7 @@ def test_the_exit_codes_are_documented() -> None:
 
 
 def test_the_options_before_the_command_are_known_to_the_advice() -> None:
-    command: Any = get_command(app)
+    command: Any = COMMAND
     names = {option for one in command.params for option in one.opts}
     assert names - {"--version", "--install-completion", "--show-completion"} == set(BEFORE)
 
