@@ -58,7 +58,7 @@ def write_many(report: Report, folder: Path, point: str, passes: int, *_: Any) -
         for op_id in write(house, "before", BEFORE):
             report("acknowledged", op_id)
         report.die_at(point, passes)
-        for future in share_a_commit(house, "together", 20):
+        for future in share_a_commit(house, [f"text {number}" for number in range(20)]):
             report("acknowledged", future.result().header.op_id)
 
 

@@ -73,8 +73,8 @@ def receive_all(house: House, events: Sequence[Recorded]) -> None:
         receive(house, event)
 
 
-def share_a_commit(house: House, name: str, count: int) -> list[Future[Operation]]:
-    """Queue small writes while the writer is held back, so that one commit is for all of them."""
+def share_a_commit(house: House, texts: Sequence[str]) -> list[Future[Operation]]:
+    """Queue drawers while the writer is held back, so that one commit is for all of them."""
     started, go_on = threading.Event(), threading.Event()
 
     def wait(_: Turn) -> None:
@@ -84,7 +84,7 @@ def share_a_commit(house: House, name: str, count: int) -> list[Future[Operation
     writer = house.palace.writer
     writer.submit(wait)
     started.wait()
-    futures = [writer.submit(_adding(f"{name} {number}")) for number in range(count)]
+    futures = [writer.submit(_adding(text)) for text in texts]
     go_on.set()
     return futures
 
