@@ -81,7 +81,7 @@ def _asked(house: House, name: str, count: int, sizes: Sizes) -> tuple[str, list
     chance = Random(6)
     with house.palace.reading() as reading:
         half = int(min(MOMENTS.values()) * count * 0.9)
-        reading.pin(half, reading.as_of)
+        reading.pin(half, reading.as_of, None)
         drawers = [row.drawer_id for row in reading.all(Support)]
         subjects = [row.subject for row in reading.all(Assertion)]
     if name == "drawer":
