@@ -217,7 +217,7 @@ class Log:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """A write transaction; rolled back unless `commit` was called in it."""
-        before = self._head, dict(self._streams)
+        before, about = (self._head, dict(self._streams)), self.about
         with self._app.datastore.writing():
             if self.position() != self._head.position:
                 self._head, self._streams = self.head(), {}
@@ -227,7 +227,7 @@ class Log:
                 yield
             finally:
                 if not self._committed:
-                    self._head, self._streams = before
+                    (self._head, self._streams), self.about = before, about
 
     def commit(self) -> None:
         """Make what was appended durable."""

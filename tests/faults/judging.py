@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,16 @@ def refused(code: str) -> Any:
         yield caught
     explained(caught.value)
     assert caught.value.code == f"palacelog::{code}", caught.value
+
+
+def error_of(attempt: Callable[[], object]) -> PalaceError | None:
+    """The error that it raises, which must say what is wrong and what to do; else None."""
+    try:
+        attempt()
+    except PalaceError as error:
+        explained(error)
+        return error
+    return None
 
 
 def explained(error: PalaceError) -> None:

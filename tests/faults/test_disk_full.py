@@ -10,18 +10,18 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from domain.errors import PalaceError
 from palacelog.bootstrap import House, create_palace, open_palace, restore_palace
 from replay import writer
 from replay.backup import backup
 from replay.rebuild import rebuild
 from tests.faults.damage import views_of, wal_of
-from tests.faults.judging import explained, findings, refused, sound
+from tests.faults.judging import error_of, findings, refused, sound
 from tests.faults.limits import allow, limit_files, limited_pages
 from tests.faults.processes import Child, Report
 from tests.faults.work import late_events, note, receive_all, share_a_commit, varied, write
@@ -83,23 +83,17 @@ def test_events_from_elsewhere_wait_for_room_and_are_taken_then(
     house: House, tmp_path: Path
 ) -> None:
     events = late_events(tmp_path)
-    before = fingerprint(house)
+    before = operations(house)
     allow({"log": 1, "views-000001": 1})
-    error = None
-    taken = 0
-    try:
-        for taken, event in enumerate(events):
-            receive_all(house, [event])
-    except PalaceError as failure:
-        error = failure
-    if error is None:
-        pytest.fail("the page limit was never reached")
-    explained(error)
-    assert error.code == "palacelog::storage::full"
-    assert len(operations(house)) == before[0].position + taken
+    with refused("storage::full"):
+        receive_all(house, events)
+    taken = operations(house)[len(before) :]
+    assert [one.recorded for one in taken] == events[: len(taken)]
+    assert len(taken) < len(events)
+
     allow({})
     receive_all(house, events)
-    assert len(operations(house)) == before[0].position + len(events)
+    assert [one.recorded for one in operations(house)[len(before) :]] == events
     house.close()
     sound(house.folder.path)
 
@@ -133,12 +127,8 @@ def in_a_child(work: Callable[..., None], *arguments: Any) -> list[tuple[Any, ..
 
 def code_of(attempt: Callable[[], Any]) -> str:
     """The code of the error that it raises, which must say what to do; else `done`."""
-    try:
-        attempt()
-    except PalaceError as error:
-        explained(error)
-        return error.code.removeprefix("palacelog::")
-    return "done"
+    error = error_of(attempt)
+    return "done" if error is None else error.code.removeprefix("palacelog::")
 
 
 def fill_the_log(report: Report, folder: Path) -> None:
@@ -150,7 +140,7 @@ def fill_the_log(report: Report, folder: Path) -> None:
         limit_files(max(wal_of(house.log.path).stat().st_size, 2_000_000))
         before = fingerprint(house)
         for number in range(2):
-            report(code_of(lambda: note(house, f"more {number} {BIG * 30}")))
+            report(code_of(partial(note, house, f"more {number} {BIG * 30}")))
             report(fingerprint(house) == before)
             report(house.palace.call("list_operations", {})["total"])
         limit_files(None)

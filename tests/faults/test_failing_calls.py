@@ -15,7 +15,6 @@ from typing import Any
 import orjson
 import pytest
 
-from domain.errors import PalaceError
 from domain.operation import Recorded
 from palacelog.bootstrap import House, create_palace, open_palace
 from replay.outbox import acknowledge, export_outbox, write_receipt
@@ -23,7 +22,7 @@ from replay.rebuild import rebuild
 from replay.receive import replay_file
 from tests.faults.damage import copied
 from tests.faults.failing import FULL, IO_ERROR, Fault, failing
-from tests.faults.judging import explained, goes_on, unbroken
+from tests.faults.judging import error_of, goes_on, unbroken
 from tests.faults.work import DAY, history, late_events, note, receive_all
 from tests.palaces import Machine, operations, rebuilt_equals_live, receive
 
@@ -82,15 +81,6 @@ def _attempt(
         assert len(operations(house)) == len(held) + 1
     with open_palace(palace) as house:
         assert operations(house)[: len(held)] == held
-
-
-def error_of(attempt: Callable[[], object]) -> PalaceError | None:
-    try:
-        attempt()
-    except PalaceError as error:
-        explained(error)
-        return error
-    return None
 
 
 def prepared(folder: Path, nth: int) -> tuple[str, dict[str, Any]]:
