@@ -54,9 +54,10 @@ _ALL: Final = {
     for kind, table in BELIEFS.items()
 }
 _POSITION_AT = Prepared(
-    select(func.max(tables.operations.c.position)).where(
-        tables.operations.c.logged_at <= _B("instant")
-    )
+    select(tables.operations.c.position)
+    .where(tables.operations.c.logged_at <= _B("instant"))
+    .order_by(tables.operations.c.logged_at.desc())
+    .limit(1)
 )
 _LOGGED_AT = Prepared(
     select(tables.operations.c.logged_at).where(tables.operations.c.position == _B("position"))
@@ -169,8 +170,8 @@ class Reading:
         if known_at is None:
             position, then = head, None
         elif isinstance(known_at, AtInstant):
-            found = _POSITION_AT(self.cursor, instant=known_at.instant).fetchone()[0]
-            position, then = found or 0, known_at.instant
+            found = _POSITION_AT(self.cursor, instant=known_at.instant).fetchone()
+            position, then = found[0] if found else 0, known_at.instant
         elif isinstance(known_at, AtPosition):
             position = min(known_at.position, head)
             then = self._logged_at(position)
