@@ -18,7 +18,7 @@ from tests.simulation.fleet import DAY, MINUTE, YEAR, Fleet, Replica
 from tests.simulation.post import Letter, Post
 
 STEPS = 70
-JUMPS = (0, 0, 0, -DAY, YEAR, 5 * 60 * MINUTE, -2_000_000, 3 * MINUTE)
+JUMPS = (0, 0, 0, -DAY, YEAR, YEAR, 5 * 60 * MINUTE, -2_000_000)
 WAITS = (0, 1, 999, 1_000_000, 7 * MINUTE, DAY // 2, 3 * DAY)
 
 
@@ -70,6 +70,7 @@ def planned(seed: int) -> Plan:
         "deliver_cut": 1,
         "acknowledge": 8,
         "fetch": 8,
+        "meet": 4,
         "capture": 7,
         "recall": 3,
         "reopen": 1,
@@ -191,6 +192,21 @@ class History:
             if first <= source.held(stream) + 1:
                 self.post.deliver(self.post.export(source, stream, first), who)
 
+    def meet(self, who: Replica, chance: random.Random) -> None:
+        """A device and the primary tell each other everything, as they do on most days."""
+        if who is self.fleet.primary:
+            return
+        self.post.deliver(self.post.export(who), self.fleet.primary)
+        assert self.post.acknowledge(self.post.receipts[-1], who)
+        self._hear(who)
+
+    def _hear(self, who: Replica) -> None:
+        primary = self.fleet.primary
+        for stream in primary.streams():
+            first = who.held(stream) + 1
+            if first <= primary.held(stream):
+                self.post.deliver(self.post.export(primary, stream, first), who)
+
     def capture(self, who: Replica, chance: random.Random) -> None:
         head = who.house.log.head()
         position = chance.randint(0, head.position)
@@ -252,9 +268,7 @@ class History:
             self.post.deliver(self.post.export(device), primary)
             assert self.post.acknowledge(self.post.receipts[-1], device)
         for device in self.fleet.devices:
-            for stream in primary.streams():
-                letter = self.post.export(primary, stream, device.held(stream) + 1)
-                self.post.deliver(letter, device)
+            self._hear(device)
 
     def gathered(self, chance: random.Random) -> Replica:
         """A new palace that hears everything from the primary, in pieces and in any order."""
@@ -283,7 +297,7 @@ _STEPS: dict[str, Callable[[History, Replica, random.Random], None]] = {
     name: getattr(History, name)
     for name in (
         "write", "wait", "jump", "export", "deliver", "deliver_part", "deliver_cut", "acknowledge",
-        "fetch", "capture", "recall", "reopen", "rebuild", "back_up", "restore",
+        "fetch", "meet", "capture", "recall", "reopen", "rebuild", "back_up", "restore",
     )
 }  # fmt: skip
 
