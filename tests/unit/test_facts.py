@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from domain.belief import Event
-from domain.canonical import comparable
 from domain.catalog import fold_of
 from domain.conflicts import Conflict
 from domain.drawers import DRAWERS
@@ -185,6 +184,11 @@ def test_a_supersede_closes_what_reaches_beyond_it_and_leaves_what_ended_before(
     ).then(assertions, ["Apollo 1..3", "Apollo 2..5", "Apollo 4..5", "Apollo 7..7", "Zeus 5.."])
 
 
+def test_what_ended_where_a_supersede_begins_was_not_superseded_by_it() -> None:
+    first, _ = rows_of(kg_add(1, "Apollo", 1, 5), supersede(2, "Apollo", "Zeus", 5))
+    assert (first.valid_to, first.successor) == (5, "")
+
+
 def test_an_endless_old_object_keeps_what_superseded_its_earlier_assertions() -> None:
     given(
         FACTS,
@@ -313,6 +317,13 @@ def test_of_two_single_values_from_one_instant_the_later_in_canonical_order_show
     assert [fact.ids for fact in derived(nice, lyon, single=True)] == [(fact_id("ada-2"),)]
 
 
+def test_one_object_stated_twice_is_cut_as_one() -> None:
+    given(FACTS, kg_add(1, "Lyon", 1), kg_add(2, "Lyon", 3, 5)).then(one_value, ["Lyon 1.."])
+    given(FACTS, kg_add(1, "Lyon", 1, 9), kg_add(2, "Lyon", 5, 7), kg_add(3, "Nice", 5, 6)).then(
+        one_value, ["Lyon 1..5", "Nice 5..6"]
+    )
+
+
 def test_an_early_end_leaves_a_gap_that_nothing_fills() -> None:
     given(FACTS, kg_add(1, "Lyon", 1), kg_add(2, "Nice", 3, 4), kg_add(3, "Oslo", 6)).then(
         one_value, ["Lyon 1..3", "Nice 3..4", "Oslo 6.."]
@@ -368,9 +379,3 @@ def test_every_add_resolves_by_its_own_id_for_ever() -> None:
     assert ids == {fact_id(event.op_id) for event in events}
     held = {row.id for row in rows if isinstance(row, Assertion)}
     assert {row.assertion_id for row in rows if isinstance(row, Source)} <= held
-
-
-def test_the_comparable_forms_are_kept_beside_the_spellings() -> None:
-    [row] = rows_of(kg_add(1, "Saint  Étienne", 1, subject="Kiran  B"))
-    assert (row.object, row.object_key) == ("Saint  Étienne", comparable("saint étienne"))
-    assert (row.subject, row.subject_key) == ("Kiran  B", "kiran b")
