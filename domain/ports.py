@@ -8,7 +8,7 @@ of these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from domain.belief import Fold, Held
 from domain.operation import Head, Operation
@@ -83,6 +83,3 @@ class LogReader(Protocol):
     def after(self, position: int, limit: int) -> Sequence[Operation]:
         """At most `limit` operations behind a position, in order of arrival."""
         ...
-
-
-Answer = dict[str, Any]

@@ -169,7 +169,7 @@ def restore_palace(
     """
     system = system or System()
     read_manifest(source)
-    there = folders.PalaceFolder(path.expanduser().absolute())
+    there = folders.PalaceFolder(path.expanduser().resolve())
     if not there.about.is_file():
         folder = folders.prepare(path, force=force)
         staged, parent = stage_log(source, folder.log, system.log_id())

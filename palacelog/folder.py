@@ -52,7 +52,7 @@ def existing(path: Path) -> PalaceFolder:
         Unusable: `palace::none` (naming the palace above or below, where there is one) or
             `palace::newer_schema`.
     """
-    folder = PalaceFolder(path.expanduser().absolute())
+    folder = PalaceFolder(path.expanduser().resolve())
     if not folder.about.is_file():
         raise _no_palace(folder.path)
     try:
@@ -81,7 +81,7 @@ def prepare(path: Path, *, force: bool = False) -> PalaceFolder:
         Refused: there is a palace already, here, above or below; or other files; or a file system
             that cannot keep a palace safe (unless `force`).
     """
-    folder = PalaceFolder(path.expanduser().absolute())
+    folder = PalaceFolder(path.expanduser().resolve())
     if folder.about.is_file():
         raise Refused(
             "palace::exists",

@@ -32,6 +32,8 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
 
     In SQL, `folded(name)` is the comparable form of a name.
     """
+    if not path.exists():
+        path.touch(mode=0o600)  # its WAL and shared memory take the mode over
     connection = sqlite3.connect(
         path,
         timeout=BUSY_SECONDS,

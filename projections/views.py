@@ -48,7 +48,9 @@ _TEXT = Prepared(upsert(tables.texts).on_conflict_do_nothing())
 _ACKNOWLEDGED = Prepared(insert(tables.acknowledgements))
 _BY_OP = Prepared(
     select(tables.operations.c.position, tables.operations.c.rank, tables.operations.c.tool).where(
-        tables.operations.c.op_id == _B("op_id")
+        tables.operations.c.op_id == _B("op_id"),
+        tables.operations.c.device == _B("device"),
+        tables.operations.c.stream == "shared",
     )
 )
 _KEYED = Prepared(
@@ -204,15 +206,16 @@ class Folding:
             log_id=told["log_id"],
             head=told["head"],
         )
-        self._take_orders(told["orders"], operation.position)
+        self._take_orders(told["stream_device"], told["orders"], operation.position)
 
-    def _take_orders(self, orders: dict[str, int], position: int) -> None:
-        """Learn the orders that a primary gave to events of this device, and refold what they
-        touch.
+    def _take_orders(self, device: str, orders: dict[str, int], position: int) -> None:
+        """Learn the orders that a primary gave to events of a stream, and refold what they touch.
+
+        What a receipt says of other streams is not its business and is passed over.
         """
         stale: dict[tuple[str, int], None] = {}
         for op_id, order in orders.items():
-            found = _BY_OP(self.cursor, op_id=op_id).fetchone()
+            found = _BY_OP(self.cursor, op_id=op_id, device=device).fetchone()
             if found is None:
                 continue
             at, old, tool = found

@@ -23,12 +23,16 @@ from projections.outbox import acknowledged_upto, same_acknowledgement, stamps
 from projections.reading import Reading
 from projections.views import read_checkpoint
 from replay.log import AT_ONCE, Log
-from replay.outbox_file import LOG_FORMAT, OUTBOX_FORMAT, event_line, write_file
+from replay.outbox_file import LOG_FORMAT, OUTBOX_FORMAT, event_line, private, write_file
 from replay.receive import Replayed
 from replay.storage_errors import in_words
 from replay.writer import Turn, Writer
 
 RECEIPT_FORMAT: Final = "palacelog-receipt"
+STAMP_MAX: Final = 2**62
+"""No clock is there before the year 4200; a stamp beyond it would push this device's own past 64
+bits.
+"""
 
 
 class Exported(NamedTuple):
@@ -263,10 +267,10 @@ def _receipt(line: bytes) -> dict[str, Any]:
         if type(fields.get(name)) is not kind:
             raise _no_receipt(f"{name} is missing or of the wrong type")
     stamps_fit = all(
-        type(order) is int and 0 <= order < 2**63 for order in fields["orders"].values()
+        type(order) is int and 0 <= order < STAMP_MAX for order in fields["orders"].values()
     )
     numbers_fit = fields["from"] >= 1 and fields["upto"] >= 0
-    if not stamps_fit or not 0 <= fields["hlc"] < 2**63 or not numbers_fit:
+    if not stamps_fit or not 0 <= fields["hlc"] < STAMP_MAX or not numbers_fit:
         raise _no_receipt("a number in it is out of range")
     return fields
 
@@ -282,7 +286,7 @@ def _no_receipt(reason: str) -> InvalidInput:
 def _write_whole(path: Path, content: bytes) -> None:
     staged = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with staged.open("wb") as file:
+        with open(staged, "wb", opener=private) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

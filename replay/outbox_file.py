@@ -58,6 +58,11 @@ class Incoming(NamedTuple):
     line: int
 
 
+def private(path: str, flags: int) -> int:
+    """For `open`: a file that only its owner may read, as it holds memory in clear."""
+    return os.open(path, flags, 0o600)
+
+
 def event_line(recorded: Recorded, extra: dict[str, Any] | None = None) -> bytes:
     """One event as a line: the header's bytes, payload and nonce, and what `extra` adds."""
     header = base64.b64encode(recorded.header_bytes)
@@ -78,7 +83,7 @@ def write_file(path: Path, head: dict[str, Any], lines: Iterable[bytes]) -> int:
     staged = path.with_name(f".{path.name}.{os.getpid()}")
     hashed, count = sha256(), 0
     try:
-        with staged.open("wb") as file:
+        with open(staged, "wb", opener=private) as file:
             for line in _chained(orjson.dumps(head) + b"\n", lines):
                 hashed.update(line)
                 file.write(line)

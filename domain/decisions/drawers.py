@@ -52,6 +52,7 @@ def decide_add(asked: AddDrawerAsks, known: Known, now: int) -> Decided:
     if asked.supersedes is not None:
         payload["supersedes"], target = _target(known, asked.supersedes)
         _refuse_same(id, payload["supersedes"])
+        _refuse_before(known, payload["supersedes"], valid_from)
     optional = asked.model_dump(include={"source_file", "added_by", "tags", "metadata"})
     payload |= {name: value for name, value in optional.items() if value}
     return _with_revives(payload, known, id, target)
@@ -86,9 +87,7 @@ def decide_supersede(asked: SupersedeDrawerAsks, known: Known, now: int) -> Deci
     old, target = _target(known, asked.drawer_id)
     at = now if asked.valid_from is None else asked.valid_from
     payload: dict[str, Any] = {"supersedes": old, "valid_from": at, "duplicate": False}
-    supports = reached(known.held(DRAWERS, old), old)
-    if supports and all(at < support.valid_from for support in supports):
-        raise invalid("valid_from", f"is before {old} began to be true", "Give a later valid_from.")
+    supports = _refuse_before(known, old, at)
     if asked.content is None:
         payload["duplicate"] = bool(supports) and all(one.valid_to <= at for one in supports)
         return Decided(payload, target)
@@ -156,6 +155,14 @@ def _unknown(drawer: str) -> Refused:
         f"{drawer} is not known here.",
         "Look it up with list_drawers; ids are complete, with wing, room and hash.",
     )
+
+
+def _refuse_before(known: Known, old: str, at: int) -> list[Support]:
+    """The supports that end at `at`; superseding before all of them began would undo them."""
+    supports = reached(known.held(DRAWERS, old), old)
+    if supports and all(at < support.valid_from for support in supports):
+        raise invalid("valid_from", f"is before {old} began to be true", "Give a later valid_from.")
+    return supports
 
 
 def _refuse_same(new: str, old: str) -> None:

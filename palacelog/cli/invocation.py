@@ -64,7 +64,7 @@ class Invocation:
         """The palace's folder."""
         from palacelog.settings import default_folder
 
-        return (self.palace or default_folder()).expanduser().absolute()
+        return (self.palace or default_folder()).expanduser().resolve()
 
     def settings(self) -> Settings:
         """The settings of the palace, these options included."""

@@ -219,7 +219,9 @@ def _live(reading: Reading, holder: str, supports: list[Support]) -> dict[str, A
         "metadata": orjson.loads(shows.metadata),
         "valid_from": show(start),
         "valid_to": shown(end),
-        "supersedes": [row.drawer_id for row in reading.find(Superseding, "successor", holder)],
+        "supersedes": list(
+            dict.fromkeys(row.drawer_id for row in reading.find(Superseding, "successor", holder))
+        ),
         "superseded_by": list(dict.fromkeys(one for one in superseded_by if one)),
         "state": _state(supports, bool(superseded_by), reading.as_of),
         "hidden_by": [],
