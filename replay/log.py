@@ -34,7 +34,6 @@ from domain.operation import (
     place,
     record,
 )
-from projections.sqlite import checkpoint
 from replay.storage_errors import storage_error
 from replay.store import LogApplication
 
@@ -300,7 +299,7 @@ class Log:
 
     def move_wal(self, how: str = "PASSIVE") -> None:
         """Move the WAL into the file; under the write lock."""
-        checkpoint(self._app.datastore.writer(), how)
+        self._app.datastore.writer().execute(f"PRAGMA wal_checkpoint({how})").fetchall()
 
     def _append(self, recorded: Sequence[tuple[Recorded, int]], now: int) -> list[Operation]:
         operations = []
@@ -368,7 +367,7 @@ def create_log(path: Path, about: About) -> None:
             for name, value in about._asdict().items():
                 cursor.execute(_SAVE_ABOUT, (name, _sealed(name, str(value))))
             app.datastore.commit()
-        checkpoint(app.datastore.writer(), "TRUNCATE")
+        app.datastore.writer().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         app.close()
 
