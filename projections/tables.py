@@ -8,7 +8,7 @@ table cannot drift apart. May not decide anything: no rule of the palace stands 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final, get_type_hints
 
@@ -204,10 +204,10 @@ BELIEFS: Final[dict[type[Any], Table]] = {
         Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
     ),
     Assertion: _belief_table(
-        Assertion, "assertions", ("key", "object_key"), ("subject_key",), ("object_key",), ("id",)
+        Assertion, "assertions", ("key", "object_key"), ("subject_key",), ("object_key",)
     ),
     Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
-    Declared: _belief_table(Declared, "declared", ("id",), ("key",)),
+    Declared: _belief_table(Declared, "declared", ("key",)),
     Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",)),
 }
 
@@ -232,16 +232,43 @@ class Prepared:
         return cursor.execute(self.sql, [parameters[name] for name in self._names])
 
 
-def create(cursor: sqlite3.Cursor) -> None:
-    """Create every table and index in an empty views file."""
+def create(cursor: sqlite3.Cursor, *, read_indexes: bool = True) -> None:
+    """Create every table and index in an empty views file.
+
+    Args:
+        read_indexes: also those that only reads ask; else `create_read_indexes` is to follow.
+    """
     for statement in _creation():
+        cursor.execute(statement)
+    if read_indexes:
+        create_read_indexes(cursor)
+
+
+def create_read_indexes(cursor: sqlite3.Cursor) -> None:
+    """Create the indexes that folds do without."""
+    for statement in _creation_of_read_indexes():
         cursor.execute(statement)
 
 
 @cache
 def _creation() -> Sequence[str]:
-    statements: list[CreateTable | CreateIndex] = []
+    made: list[CreateTable | CreateIndex] = [CreateTable(one) for one in metadata.sorted_tables]
+    made += [CreateIndex(index) for index in _indexes() if _serves_folds(index)]
+    return [str(one.compile(dialect=_DIALECT)) for one in made]
+
+
+@cache
+def _creation_of_read_indexes() -> Sequence[str]:
+    made = [CreateIndex(index) for index in _indexes() if not _serves_folds(index)]
+    return [str(one.compile(dialect=_DIALECT)) for one in made]
+
+
+def _indexes() -> Iterator[Index]:
     for table in metadata.sorted_tables:
-        statements.append(CreateTable(table))
-        statements += map(CreateIndex, sorted(table.indexes, key=lambda one: str(one.name)))
-    return [str(one.compile(dialect=_DIALECT)) for one in statements]
+        yield from sorted(table.indexes, key=lambda one: str(one.name))
+
+
+def _serves_folds(index: Index) -> bool:
+    """Folds ask for the rows of a key, and for operations that were acknowledged."""
+    first, *_ = index.columns
+    return first.name in ("key", "op_id") or first.table is touches

@@ -92,13 +92,16 @@ class Views:
         """Open a views file that `create` made.
 
         Args:
-            for_bulk: nobody reads it yet and a crash may spoil it, so nothing waits for the disk.
+            for_bulk: nobody reads it yet and a crash may spoil it: without a journal, and nothing
+                waits for the disk, until `end_bulk`.
 
         Raises:
             Unusable: it is of another schema of views, which is rebuilt, never migrated.
         """
         self.path = path
         self._writer = connect(path, synchronous="OFF" if for_bulk else "NORMAL")
+        if for_bulk:
+            self._writer.execute("PRAGMA journal_mode=OFF")
         schema = _ABOUT(self._writer.cursor(), name="views_schema").fetchone()
         if schema is None or schema[0] != str(VIEWS_SCHEMA):
             self._writer.close()
@@ -129,6 +132,11 @@ class Views:
     def commit(self) -> None:
         """Commit what was folded, checkpoint included."""
         self._writer.commit()
+
+    def end_bulk(self) -> None:
+        """Keep a journal from now on, and create the indexes that the file was made without."""
+        self._writer.execute("PRAGMA journal_mode=WAL")
+        tables.create_read_indexes(self._writer.cursor())
 
     def move_wal(self, how: str = "PASSIVE") -> None:
         """Move the WAL into the file; under the write lock."""
@@ -265,12 +273,16 @@ class Folding:
             )
 
 
-def create(path: Path, log_id: str) -> None:
-    """Make an empty generation for a log, with its checkpoint before the first event."""
+def create(path: Path, log_id: str, *, for_bulk: bool = False) -> None:
+    """Make an empty generation for a log, with its checkpoint before the first event.
+
+    Args:
+        for_bulk: without the indexes that only reads ask; `Views.end_bulk` makes them.
+    """
     connection = connect(path, synchronous="NORMAL")
     cursor = connection.cursor()
     cursor.execute("BEGIN IMMEDIATE")
-    tables.create(cursor)
+    tables.create(cursor, read_indexes=not for_bulk)
     _NEW_ABOUT(cursor, name="views_schema", value=str(VIEWS_SCHEMA))
     seal = digest(0, ZERO_HASH, 0)
     _NEW_CHECKPOINT(cursor, log_id=log_id, position=0, link=ZERO_HASH, logged_at=0, seal=seal)

@@ -18,12 +18,12 @@ from domain.errors import Damaged, Unusable
 from projections.generations import Generations, sync_folder
 from projections.views import Views, create
 from replay.crash_points import reach
-from replay.log import Log
+from replay.log import AT_ONCE, Log
 from replay.storage_errors import in_words, storage_error
 from replay.witness import check
 from replay.write_lock import WriteLock, only_one
 
-AT_ONCE: Final = 2_000
+EVENTS_PER_COMMIT: Final = 10_000
 LOCK_FILE: Final = "rebuild.lock"
 Progress = Callable[[int, int], None]
 
@@ -56,10 +56,11 @@ def rebuild(
 
 def _rebuild(log: Log, generations: Generations, lock: WriteLock, progress: Progress) -> int:
     path = generations.next()
-    create(path, log.log_id)
+    create(path, log.log_id, for_bulk=True)
     views = Views(path, for_bulk=True)
     try:
         _fold_up_to(log, views, log.position(), progress)
+        views.end_bulk()
         reach("rebuild.folded")
         with lock.held():
             _fold_up_to(log, views, log.position(), progress)
@@ -98,13 +99,15 @@ def _check_witness(log: Log, generations: Generations) -> None:
 
 
 def _fold_up_to(log: Log, views: Views, total: int, progress: Progress) -> None:
-    while (done := views.checkpoint().position) < total:
-        progress(done, total)
+    done = views.checkpoint().position
+    while done < total:
+        upto = min(done + EVENTS_PER_COMMIT, total)
         with views.writing(log) as folding:
-            folding.fold_all(log.after(done, AT_ONCE))
+            while done < upto:
+                progress(done, total)
+                folding.fold_all(log.after(done, AT_ONCE))
+                done = folding.checkpoint().position
             views.commit()
-        if done // (AT_ONCE * 10) != (done + AT_ONCE) // (AT_ONCE * 10):
-            views.move_wal()
     progress(total, total)
 
 
