@@ -8,7 +8,11 @@ table cannot drift apart. May not decide anything: no rule of the palace stands 
 from __future__ import annotations
 
 import sqlite3
+<<<<<<< HEAD
+from collections.abc import Iterable, Iterator, Sequence
+=======
 from collections.abc import Iterator, Sequence
+>>>>>>> origin/HEAD
 from functools import cache
 from typing import Any, Final, get_type_hints
 
@@ -231,7 +235,19 @@ class Prepared:
             parameters = self._constants | parameters
         return cursor.execute(self.sql, [parameters[name] for name in self._names])
 
+    def many(self, cursor: sqlite3.Cursor, rows: Iterable[dict[str, Any]]) -> None:
+        """Execute once for each row of named parameters; of a statement without constants.
 
+<<<<<<< HEAD
+        On a cursor of its own: one that executed many holds the statement, and with it the lock of
+        a connection that is closed because it fails to roll back.
+        """
+        parameters = ([row[name] for name in self._names] for row in rows)
+        cursor.connection.executemany(self.sql, parameters)
+
+
+=======
+>>>>>>> origin/HEAD
 def create(cursor: sqlite3.Cursor, *, read_indexes: bool = True) -> None:
     """Create every table and index in an empty views file.
 

@@ -151,6 +151,9 @@ class Folding:
         self.cursor = cursor
         self._log = log
         self._noted: set[tuple[str, str, str]] = set()
+        self._unwritten: dict[Prepared, list[dict[str, Any]]] = {
+            statement: [] for statement in (_OPERATION, _MENTION, _TEXT)
+        }
         self.beliefs = Beliefs(cursor, self._load)
 
     def checkpoint(self) -> Checkpoint:
@@ -168,14 +171,17 @@ class Folding:
         return None if row is None else int(row[0])
 
     def fold(self, operation: Operation) -> None:
-        """Take the next operation into every view; the checkpoint follows in `reached`."""
+        """Take the next operation into every view; what no fold asks for, and the checkpoint,
+        follow in `reached`.
+        """
         header = operation.header
         place = rank(operation.order_hlc, header.origin_device, header.stream, header.local_seq, 0)
-        _OPERATION(self.cursor, **_operation_row(operation, place))
+        self._unwritten[_OPERATION].append(_operation_row(operation, place))
         fold = fold_of(header.tool)
         if operation.recorded.payload is None:
             return
         if header.tool == ACKNOWLEDGED:
+            self._write()
             self._acknowledged(operation)
         elif fold is not None:
             event = event_of(operation, operation.order_hlc)
@@ -186,6 +192,7 @@ class Folding:
 
     def reached(self, operation: Operation) -> None:
         """Set the checkpoint to an operation that was folded."""
+        self._write()
         _SET_CHECKPOINT(
             self.cursor,
             position=operation.position,
@@ -255,22 +262,30 @@ class Folding:
                 kind, scope, name = spelt
                 folded = comparable(name)
                 _NAME(self.cursor, kind=kind, scope=comparable(scope), folded=folded, spelling=name)
-        for kind, name in mentions:
-            _MENTION(self.cursor, kind=kind, name=name, position=position)
+        self._unwritten[_MENTION] += [
+            {"kind": kind, "name": name, "position": position} for kind, name in mentions
+        ]
 
     def _keep(self, texts: Iterable[tuple[str, str, str, str]], position: int) -> None:
-        for drawer_id, wing, room, content in texts:
-            _TEXT(
-                self.cursor,
-                drawer_id=drawer_id,
-                wing=wing,
-                room=room,
-                wing_key=comparable(wing),
-                room_key=comparable(room),
-                twin=twin_digest(content),
-                position=position,
-                content=content,
-            )
+        self._unwritten[_TEXT] += [
+            {
+                "drawer_id": drawer_id,
+                "wing": wing,
+                "room": room,
+                "wing_key": comparable(wing),
+                "room_key": comparable(room),
+                "twin": twin_digest(content),
+                "position": position,
+                "content": content,
+            }
+            for drawer_id, wing, room, content in texts
+        ]
+
+    def _write(self) -> None:
+        for statement, rows in self._unwritten.items():
+            if rows:
+                statement.many(self.cursor, rows)
+                rows.clear()
 
 
 def create(path: Path, log_id: str, *, for_bulk: bool = False) -> None:
