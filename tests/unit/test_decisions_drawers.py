@@ -226,6 +226,10 @@ def test_a_supersede_before_the_old_text_was_true_is_refused_by_name() -> None:
     known = knowing(add_drawer(1, "tea", NOW, device="bob"))
     with pytest.raises(InvalidInput, match="valid_from"):
         known.decide("supersede_drawer", drawer_id=named("tea"), valid_from=EARLIER)
+    adding = PLACE | {"content": "cup", "supersedes": named("tea")}
+    with pytest.raises(InvalidInput, match="valid_from"):
+        known.decide("add_drawer", **adding, valid_from=EARLIER)
+    assert known.decide("add_drawer", **adding, valid_from=LATER)
     assert known.decide("supersede_drawer", drawer_id=named("tea"), valid_from=LATER)
 
 
