@@ -8,11 +8,7 @@ table cannot drift apart. May not decide anything: no rule of the palace stands 
 from __future__ import annotations
 
 import sqlite3
-<<<<<<< HEAD
 from collections.abc import Iterable, Iterator, Sequence
-=======
-from collections.abc import Iterator, Sequence
->>>>>>> origin/HEAD
 from functools import cache
 from typing import Any, Final, get_type_hints
 
@@ -238,7 +234,6 @@ class Prepared:
     def many(self, cursor: sqlite3.Cursor, rows: Iterable[dict[str, Any]]) -> None:
         """Execute once for each row of named parameters; of a statement without constants.
 
-<<<<<<< HEAD
         On a cursor of its own: one that executed many holds the statement, and with it the lock of
         a connection that is closed because it fails to roll back.
         """
@@ -246,8 +241,6 @@ class Prepared:
         cursor.connection.executemany(self.sql, parameters)
 
 
-=======
->>>>>>> origin/HEAD
 def create(cursor: sqlite3.Cursor, *, read_indexes: bool = True) -> None:
     """Create every table and index in an empty views file.
 
