@@ -78,7 +78,7 @@ class Log:
         self._file = path.stat().st_ino
         self._app = LogApplication(path, create=False)
         try:
-            self.about = self._read_about()
+            self.about = self.read_about()
         except PalaceError:
             self._app.close()
             raise
@@ -321,7 +321,8 @@ class Log:
             head = self._streams[stream] = self.stream_head(stream)
         return head
 
-    def _read_about(self) -> About:
+    def read_about(self) -> About:
+        """What the file says now, which is not `about` where a loss was accepted since."""
         try:
             with self._app.datastore.transaction(commit=False) as cursor:
                 cursor.execute("SELECT name, value FROM about")

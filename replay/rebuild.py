@@ -20,7 +20,7 @@ from projections.views import Views, create
 from replay.crash_points import reach
 from replay.log import AT_ONCE, Log
 from replay.storage_errors import in_words, storage_error
-from replay.witness import check
+from replay.witness import check, check_identity
 from replay.write_lock import WriteLock, only_one
 
 EVENTS_PER_COMMIT: Final = 10_000
@@ -50,6 +50,7 @@ def rebuild(
     generations.folder.mkdir(mode=0o700, exist_ok=True)
     guard = generations.folder / LOCK_FILE
     with only_one(guard, lock.timeout_seconds, "a rebuild"):
+        check_identity(log)
         _check_witness(log, generations)
         return _rebuild(log, generations, lock, progress)
 

@@ -17,12 +17,13 @@ def check(checkpoint: Checkpoint, log: Log) -> None:
     """Compare a checkpoint with the log that it was folded from.
 
     Raises:
-        Unusable: `palacelog::views::other_log` (rebuild), or `palacelog::log::truncated`, naming
-            what is lost.
+        Unusable: `palacelog::views::other_log` (rebuild); `palacelog::log::replaced`; or
+            `palacelog::log::truncated`, naming what is lost.
         Damaged: `palacelog::log::witness`, the log holds another event at the checkpoint's
             position.
     """
     if checkpoint.log_id != log.log_id:
+        check_identity(log)
         raise Unusable(
             "views::other_log",
             "The views were made from another log.",
@@ -44,6 +45,20 @@ def check(checkpoint: Checkpoint, log: Log) -> None:
             f"The log's event at {checkpoint.position} is not the one that the views saw.",
             "Run `palacelog log verify`, then restore a backup with `palacelog restore`.",
             checkpoint.position,
+        )
+
+
+def check_identity(log: Log) -> None:
+    """That a log is still who it was when it was opened.
+
+    Raises:
+        Unusable: `palacelog::log::replaced`, another process has accepted a loss.
+    """
+    if log.read_about() != log.about:
+        raise Unusable(
+            "log::replaced",
+            "The palace's log took another identity while it was open.",
+            "Close the palace and open it again.",
         )
 
 

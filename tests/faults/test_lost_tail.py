@@ -123,6 +123,20 @@ def test_an_accepted_loss_goes_on_as_the_next_incarnation(folder: Path) -> None:
     assert len(sound(folder)) == LEFT + 2
 
 
+def test_who_had_the_palace_open_does_not_go_on_as_who_it_was(folder: Path) -> None:
+    """Else two incarnations would write to one log, one of them under numbers that are used."""
+    lose_tail(folder, LOST)
+    with open_palace(folder) as early:
+        with open_palace(folder) as house:
+            accepted(house)
+            note(house, "first")
+        with refused("log::replaced"):
+            note(early, "as who it was")
+        with refused("log::replaced"):
+            rebuild(early.log, early.generations, early.lock)
+    assert [one.header.origin_device for one in sound(folder)[LEFT:]] == ["ada~2"]
+
+
 def test_a_second_loss_and_one_of_everything_can_be_accepted(folder: Path) -> None:
     lose_tail(folder, EVENTS)
     with open_palace(folder) as house:
