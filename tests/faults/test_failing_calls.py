@@ -98,11 +98,12 @@ def prepared(folder: Path, nth: int) -> tuple[str, dict[str, Any]]:
     return asked[nth]
 
 
-@pytest.mark.parametrize(("nth", "lasting"), [(nth, bool(nth % 2)) for nth in range(10)])
+@pytest.mark.parametrize("lasting", [ALONE, LASTING])
+@pytest.mark.parametrize("nth", range(10))
 def test_a_write_whose_nth_call_fails_is_recorded_whole_or_not_at_all(
     nth: int, lasting: bool, room: Path
 ) -> None:
-    folder = room / f"write-{nth}"
+    folder = room / f"write-{nth}-{lasting}"
     tool, arguments = prepared(folder, nth)
     calls = each_call_fails(
         folder, lambda house: house.palace.call(tool, arguments), lasting=lasting
@@ -173,14 +174,17 @@ def without_now(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name not in ("as_of", "outbox")}
 
 
-def test_a_rebuild_whose_nth_call_fails_leaves_the_views_that_were_there(room: Path) -> None:
-    folder = room / "rebuild"
-    prepared(folder, 3)
+@pytest.mark.parametrize("lasting", [ALONE, LASTING])
+def test_a_rebuild_whose_nth_call_fails_leaves_the_views_that_were_there(
+    lasting: bool, room: Path
+) -> None:
+    folder = room / f"rebuild-{lasting}"
+    prepared(folder, 2)
 
     def run(house: House) -> None:
         rebuild(house.log, house.generations, house.lock)
 
-    assert each_call_fails(folder, run, lasting=ALONE) > 100
+    assert each_call_fails(folder, run, lasting=lasting) > 100
 
 
 @pytest.mark.parametrize("lasting", [ALONE, LASTING])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from domain.operation import Operation
 from palacelog.bootstrap import House, create_palace, open_palace
 from replay.rebuild import rebuild
 from tests.faults.judging import findings, sound
@@ -25,7 +27,7 @@ SHARED = 40
 
 def write_a_lot(report: Report, folder: Path, name: str) -> None:
     """Own writes of all kinds, and writes under keys that the other process uses as well."""
-    with open_palace(folder) as house:
+    with open_palace(folder, session=name) as house:
 
         def timed(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             started = time.monotonic()
@@ -101,7 +103,17 @@ def test_nothing_is_lost_or_doubled_and_nobody_sees_a_lock(
     assert len(held) == len(own) + SHARED == 2 * (WRITES - 2 * SHARED) + SHARED
 
     slowest = max(one[1] for reported in told for one in reported if one[0] == "slowest")
-    tell(f"two processes: {2 * WRITES} writes, slowest {slowest * 1000:.0f} ms; {sum(reads)} reads")
+    tell(
+        f"two processes: {2 * WRITES} writes, slowest {slowest * 1000:.0f} ms; {sum(reads)} reads; "
+        f"at most {longest_run(held)} writes of one process in a row while both wrote"
+    )
+
+
+def longest_run(held: Sequence[Operation]) -> int:
+    """How often a process wrote in a row at most, until one of the two was done."""
+    sessions = [one.header.session for one in held if one.header.session is not None]
+    upto = min(max(at for at, one in enumerate(sessions) if one == name) for name in set(sessions))
+    return max(len(list(run)) for _, run in groupby(sessions[: upto + 1]))
 
 
 def write_some(report: Report, folder: Path, name: str, count: int) -> None:
