@@ -25,10 +25,11 @@ from domain.identity import base_device
 from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
+from palacelog.readers import Readers
 from projections.generations import Generations
 from projections.queries import QUERIES
 from projections.reading import Reading
-from projections.sqlite import connect, is_open, snapshot
+from projections.sqlite import snapshot
 from projections.views import read_checkpoint
 from replay.log import Log
 from replay.storage_errors import storage_error
@@ -69,19 +70,19 @@ class Palace:
         """
         self.log = log
         self.writer = writer
-        self._generations = generations
         self._system = system
         self._zone = zone
         self._context = context
-        self._readers = _Readers(generations)
-        self._closed = False
+        self._readers = Readers(generations)
+        self._closing = threading.RLock()
 
     def close(self) -> None:
-        """Finish what is being written and close every file. Idempotent."""
-        self._closed = True
-        self._readers.close()
-        self.writer.close()
-        self.log.close()
+        """Finish what is being read and written, and close every file. Idempotent."""
+        with self._closing:
+            nobody_reads = self._readers.close()
+            self.writer.close()
+            if nobody_reads:
+                self.log.close()
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], context: Context | None = None
@@ -162,66 +163,26 @@ class Palace:
         self, as_of: int | None = None, known_at: KnownAt | None = None
     ) -> Iterator[Reading]:
         """One snapshot of the views, caught up with the log, at one moment."""
-        if self._closed:
-            raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
-        self._catch_up()
-        with snapshot(self._readers.get()) as cursor:
-            yield Reading(
-                cursor,
-                self.log,
-                now=self._system.now(),
-                device=self.log.about.device,
-                as_of=as_of,
-                known_at=known_at,
-            )
+        with self._readers.reading():
+            self._catch_up()
+            with snapshot(self._readers.connection()) as cursor:
+                yield Reading(
+                    cursor,
+                    self.log,
+                    now=self._system.now(),
+                    device=self.log.about.device,
+                    as_of=as_of,
+                    known_at=known_at,
+                )
 
     def _catch_up(self) -> None:
         """Have the writer fold what the views lack; where that cannot be now, go on without."""
         self.log.check_file()
-        with snapshot(self._readers.get()) as cursor:
+        with snapshot(self._readers.connection()) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()
         if behind:
             with suppress(Unusable, TimeoutError):
                 self.writer.submit(lambda turn: None).result(CATCH_UP_SECONDS)
-
-
-class _Readers:
-    """One reading connection a thread, reopened when another generation counts."""
-
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
-        self._local = threading.local()
-        self._lock = threading.Lock()
-        self._opened: list[sqlite3.Connection] = []
-
-    def get(self) -> sqlite3.Connection:
-        """This thread's connection."""
-        mark = self._generations.mark()
-        held: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if held is not None and self._local.mark == mark and is_open(held):
-            return held
-        if held is not None:
-            self._forget(held)
-        opened = self._generations.opened(
-            lambda path: connect(path, synchronous="NORMAL", read_only=True)
-        )
-        with self._lock:
-            self._opened.append(opened)
-        self._local.connection, self._local.mark = opened, mark
-        return opened
-
-    def close(self) -> None:
-        """Close all of them."""
-        with self._lock:
-            opened, self._opened = self._opened, []
-        for connection in opened:
-            connection.close()
-
-    def _forget(self, connection: sqlite3.Connection) -> None:
-        self._local.connection = None
-        with self._lock:
-            self._opened.remove(connection)
-        connection.close()
 
 
 def answer(entry: Entry, operation: Operation) -> dict[str, Any]:

@@ -86,7 +86,13 @@ def is_open(connection: sqlite3.Connection) -> bool:
 def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:
     """Move the WAL into the database. Only under the write lock (SQLite 3.7.0 to 3.51.2 need it).
 
+    Waits for nobody: what a reader still needs stays in the WAL, for the next time.
+
     Args:
         how: PASSIVE while others work, TRUNCATE when leaving.
     """
-    connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")

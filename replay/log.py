@@ -34,6 +34,7 @@ from domain.operation import (
     place,
     record,
 )
+from projections.sqlite import checkpoint
 from replay.storage_errors import storage_error
 from replay.store import LogApplication
 
@@ -299,7 +300,7 @@ class Log:
 
     def move_wal(self, how: str = "PASSIVE") -> None:
         """Move the WAL into the file; under the write lock."""
-        self._app.datastore.writer().execute(f"PRAGMA wal_checkpoint({how})").fetchall()
+        checkpoint(self._app.datastore.writer(), how)
 
     def _append(self, recorded: Sequence[tuple[Recorded, int]], now: int) -> list[Operation]:
         operations = []
@@ -368,7 +369,7 @@ def create_log(path: Path, about: About) -> None:
             for name, value in about._asdict().items():
                 cursor.execute(_SAVE_ABOUT, (name, _sealed(name, str(value))))
             app.datastore.commit()
-        app.datastore.writer().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        checkpoint(app.datastore.writer(), "TRUNCATE")
     finally:
         app.close()
 

@@ -191,11 +191,14 @@ class Writer:
         try:
             outcomes = self._commit_together(jobs, alone=alone)
         except Exception as error:  # noqa: BLE001 - every caller must get an answer
-            if not alone:
+            if _is_locked(error):
+                # Who waits now has waited for the same lock: not one deadline after the other.
+                self._admit_waiting(jobs)
+            elif not alone:
                 for job in jobs:
                     self._serve([job], alone=True)
                 return
-            outcomes = [_failure(error)]
+            outcomes = [_failure(error)] * len(jobs)
         reach("writer.before_answer")
         for job, outcome in zip(jobs, outcomes, strict=True):
             with suppress(InvalidStateError):
@@ -282,6 +285,10 @@ class Writer:
         if self._views is not None:
             self._views.move_wal(how)
         self._since_wal_move = 0
+
+
+def _is_locked(error: Exception) -> bool:
+    return isinstance(error, Unusable) and error.code == "palacelog::palace::locked"
 
 
 def _failure(error: Exception) -> Exception:
