@@ -14,6 +14,7 @@ from domain.canonical import digest
 TARGET_MISSING: Final = "target_missing"
 TARGET_HIDDEN: Final = "target_hidden"
 TOMBSTONE_UNKNOWN: Final = "tombstone_unknown"
+UPDATED_TWICE: Final = "updated_twice"
 SUPERSEDED_TWICE: Final = "superseded_twice"
 SINGLE_VALUE: Final = "single_value"
 
@@ -21,6 +22,7 @@ MEANING: Final = {
     TARGET_MISSING: "its target does not stand at its place; without effect until it does",
     TARGET_HIDDEN: "an edit of a drawer that had been deleted; the delete stands",
     TOMBSTONE_UNKNOWN: "stored by a device that did not know of the delete; stays hidden",
+    UPDATED_TWICE: "two devices changed one text; the later one in canonical order shows",
     SUPERSEDED_TWICE: "two operations superseded one value; the later one in canonical order shows",
     SINGLE_VALUE: "two values of a single-valued predicate from one instant; the later one shows",
 }

@@ -19,6 +19,7 @@ from domain.conflicts import (
     TARGET_HIDDEN,
     TARGET_MISSING,
     TOMBSTONE_UNKNOWN,
+    UPDATED_TWICE,
     Conflict,
     note,
 )
@@ -95,7 +96,11 @@ def added(held: Held, event: Event) -> Held:
 
 
 def updated(held: Held, event: Event) -> Held:
-    """update_drawer: the supports of the old text carry on under the new one."""
+    """update_drawer: the supports of the old text carry on under the new one.
+
+    Its origin named the drawer that held the text; where another update stands between, the later
+    text shows and the two are listed.
+    """
     stated = event.payload
     new, old = stated["drawer_id"], stated["previous"]
     if not _counts(held, event, new):
@@ -103,6 +108,10 @@ def updated(held: Held, event: Event) -> Held:
     supports = reached(held, old)
     if not supports:
         _note_no_target(held, event, old)
+    for moved in {one.drawer_id: one for one in supports}.values():
+        if moved.drawer_id not in (old, new):
+            left = (moved.op_id, moved.drawer_id)
+            note(held, event, AREA, UPDATED_TWICE, old, left=left, right=new)
     holders = dict.fromkeys((old, *(support.drawer_id for support in supports)))
     taken = {mark.id for left in holders for mark in held.find(Taken, "drawer_id", left)}
     for order, support in enumerate(supports):
@@ -115,12 +124,16 @@ def updated(held: Held, event: Event) -> Held:
 
 
 def superseded(held: Held, event: Event) -> Held:
-    """supersede_drawer: the old drawer ends; the new text, where there is one, opens from there."""
+    """supersede_drawer: the old drawer ends; the new text, where there is one, opens from there.
+
+    To end what had ended by then already (a duplicate) is without effect.
+    """
     stated = event.payload
     new, at = stated.get("drawer_id", ""), stated["valid_from"]
     if new and not _counts(held, event, new):
         return held
-    _close(held, event, stated["supersedes"], at, new)
+    if new or not stated.get("duplicate"):
+        _close(held, event, stated["supersedes"], at, new)
     if new:
         held.put(_support(event, at, ENDLESS))
     return held
@@ -128,7 +141,7 @@ def superseded(held: Held, event: Event) -> Held:
 
 def deleted(held: Held, event: Event) -> Held:
     """delete_drawer: the supports that the drawer holds, else those that updates took from it, are
-    gone.
+    gone; a tombstone stands on it and on every drawer that held them.
     """
     drawer, reason = event.payload["drawer_id"], event.payload.get("reason")
     supports = reached(held, drawer)
@@ -136,7 +149,8 @@ def deleted(held: Held, event: Event) -> Held:
         note(held, event, AREA, TARGET_MISSING, drawer)
     for support in supports:
         held.drop(support)
-    held.put(Tombstone(f"{event.id}/{drawer}", drawer, reason, event.rank, event.op_id))
+    for gone in dict.fromkeys((drawer, *(support.drawer_id for support in supports))):
+        held.put(Tombstone(f"{event.id}/{gone}", gone, reason, event.rank, event.op_id))
     return held
 
 

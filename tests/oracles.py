@@ -83,21 +83,22 @@ def value_at(rows: Iterable[Any], instant: int) -> set[str]:
 def fold_drawers(events: Iterable[Event]) -> list[dict[str, Any]]:
     """The supports left: op, at (the drawer), been (from where updates took it), from, to."""
     supports: list[dict[str, Any]] = []
-    deletes: list[Event] = []
+    deletes: list[tuple[str, set[str]]] = []
     for event in in_canonical_order(events):
         said = event.payload
         filled = said.get("drawer_id") if event.tool != "delete_drawer" else None
-        gone = {one.op_id for one in deletes if one.payload["drawer_id"] == filled}
+        gone = {op_id for op_id, hidden in deletes if filled in hidden}
         if event.tool == "delete_drawer":
             meant = _meant(supports, said["drawer_id"])
             supports = [one for one in supports if one not in meant]
-            deletes.append(event)
+            hidden = {said["drawer_id"], *(one["at"] for one in meant)}
+            deletes.append((event.op_id, hidden))
         elif gone <= set(said.get("revives", ())):
             if event.tool == "update_drawer":
                 for one in _meant(supports, said["previous"]):
                     one["been"] |= {one["at"], said["previous"]} - {filled}
                     one["at"] = filled
-            else:
+            elif filled or not said.get("duplicate"):
                 for one in _meant(supports, said.get("supersedes")):
                     one["to"] = max(one["from"], min(one["to"], said["valid_from"]))
                 if filled:

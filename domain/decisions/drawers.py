@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from domain.drawers import DRAWERS, Support, Tombstone, newest, reached
+from domain.drawers import DRAWERS, Superseding, Support, Tombstone, newest, reached
 from domain.errors import Refused, invalid
 from domain.identity import drawer_id
 from domain.instants import ENDLESS
@@ -23,26 +23,21 @@ from domain.operations.drawers import (
     SupersedeDrawerAsks,
     UpdateDrawerAsks,
 )
-from domain.ports import Known
+from domain.ports import Known, Text
 
 
 def decide_add(asked: AddDrawerAsks, known: Known, now: int) -> Decided:
     """Resolve an add: spelling in use, a twin's text, tombstones knowingly revived."""
     wing = known.spelling("wing", asked.wing)
     room = known.spelling("room", asked.room, wing)
-    twin = known.twin(wing, room, asked.content)
-    content = asked.content if twin is None else twin.content
+    text = _as_held(known, wing, room, asked.content)
     valid_from = now if asked.valid_from is None else asked.valid_from
     valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
     if valid_to <= valid_from:
         raise invalid("valid_to", "is not after valid_from", "Give an end after the start.")
-    id = drawer_id(wing, room, content)
+    id = text.drawer_id
     held = known.held(DRAWERS, id).find(Support, "drawer_id", id)
-    payload: dict[str, Any] = {
-        "drawer_id": id,
-        "wing": wing,
-        "room": room,
-        "content": content,
+    payload: dict[str, Any] = text._asdict() | {
         "valid_from": valid_from,
         "duplicate": any(one.valid_from <= valid_from and valid_to <= one.valid_to for one in held),
     }
@@ -68,13 +63,10 @@ def decide_update(asked: UpdateDrawerAsks, known: Known, now: int) -> Decided:
     moves = asked.room is not None or wing != text.wing
     room = known.spelling("room", asked.room or text.room, wing) if moves else text.room
     content = asked.content if asked.content is not None else text.content
-    id = drawer_id(wing, room, content)
-    payload: dict[str, Any] = {
-        "drawer_id": id,
+    filled = _as_held(known, wing, room, content)
+    id = filled.drawer_id
+    payload: dict[str, Any] = filled._asdict() | {
         "previous": previous,
-        "wing": wing,
-        "room": room,
-        "content": content,
         "duplicate": id == previous and asked.tags is None,
     }
     if asked.tags is not None:
@@ -94,9 +86,11 @@ def decide_supersede(asked: SupersedeDrawerAsks, known: Known, now: int) -> Deci
     text = known.text(old)
     if text is None:
         raise _unknown(asked.drawer_id)
-    id = drawer_id(text.wing, text.room, asked.content)
+    filled = _as_held(known, text.wing, text.room, asked.content)
+    id = filled.drawer_id
     _refuse_same(id, old)
-    payload |= {"drawer_id": id, "wing": text.wing, "room": text.room, "content": asked.content}
+    payload |= filled._asdict()
+    payload["duplicate"] = _led_to(known, old, id) and all(one.valid_to <= at for one in supports)
     tags = asked.tags if asked.tags is not None else _tags_of(supports)
     if tags:
         payload["tags"] = tags
@@ -131,6 +125,19 @@ def _delete_payload(
         "duplicate": duplicate,
     }
     return payload if asked.reason is None else payload | {"reason": asked.reason}
+
+
+def _as_held(known: Known, wing: str, room: str, content: str) -> Text:
+    """The drawer of the room that holds the same text in comparable form, else the one to be."""
+    twin = known.twin(wing, room, content)
+    return twin or Text(drawer_id(wing, room, content), wing, room, content)
+
+
+def _led_to(known: Known, old: str, new: str) -> bool:
+    """Whether the drawer was superseded by this text before, and the text stands."""
+    rows = known.held(DRAWERS, old)
+    successors = {one.successor for one in rows.find(Superseding, "drawer_id", old)}
+    return new in successors and bool(rows.find(Support, "drawer_id", new))
 
 
 def _target(known: Known, drawer: str) -> tuple[str, str]:

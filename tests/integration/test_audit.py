@@ -179,7 +179,7 @@ def test_effects_are_the_rows_that_an_operation_changed(busy: Device) -> None:
         ("assertion", "opened"),
         ("source", "opened"),
     ]
-    assert effects(busy, 7) == [("support", "closed"), ("tombstone", "opened")]
+    assert effects(busy, 7) == [("support", "closed")] + 2 * [("tombstone", "opened")]
     assert effects(busy, 8) == [("declared", "opened")]
 
 

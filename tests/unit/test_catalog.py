@@ -221,5 +221,6 @@ def test_every_kind_of_conflict_has_a_meaning() -> None:
         "target_hidden",
         "tombstone_unknown",
         "superseded_twice",
+        "updated_twice",
         "single_value",
     }

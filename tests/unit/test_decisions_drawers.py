@@ -99,6 +99,40 @@ def test_a_twin_that_is_hidden_is_no_twin() -> None:
     assert (answer["drawer_id"], answer["duplicate"]) == (named("tea\n"), False)
 
 
+def test_a_twin_under_another_spelling_of_its_place_is_a_twin() -> None:
+    """Two devices that spelt a wing in two ways have met."""
+    other = add_drawer(2, "cup", device="bob")
+    place = {"wing": "HOME", "room": "Notes"}
+    id = drawer_id("HOME", "Notes", "cup")
+    other = other._replace(payload=other.payload | place | {"drawer_id": id})
+    answer = tea(other).call("add_drawer", **PLACE, content="cup\n")
+    assert (answer["drawer_id"], answer["duplicate"]) == (id, True)
+
+
+def test_an_update_to_a_twin_of_a_text_fills_the_drawer_of_that_text() -> None:
+    known = tea(add_drawer(2, "cup", device="bob"))
+    payload = known.decide("update_drawer", drawer_id=named("tea"), content="cup\r\n").payload
+    assert (payload["drawer_id"], payload["content"]) == (named("cup"), "cup")
+    same = known.decide("update_drawer", drawer_id=named("tea"), content="tea\n").payload
+    assert (same["drawer_id"], same["duplicate"]) == (named("tea"), True)
+
+
+def test_a_supersede_by_a_twin_fills_the_drawer_of_that_text_and_never_its_own() -> None:
+    known = tea(add_drawer(2, "cup", device="bob"))
+    payload = known.decide("supersede_drawer", drawer_id=named("tea"), content="cup\n").payload
+    assert (payload["drawer_id"], payload["content"]) == (named("cup"), "cup")
+    refused = refusal(known, "supersede_drawer", drawer_id=named("tea"), content="tea\n")
+    assert refused == "palacelog::drawers::same"
+
+
+def test_a_supersede_that_is_in_effect_already_is_a_duplicate() -> None:
+    known = tea()
+    ask = {"drawer_id": named("tea"), "content": "coffee"}
+    assert not known.call("supersede_drawer", **ask)["duplicate"]
+    again = known.call("supersede_drawer", **ask)
+    assert (again["duplicate"], again["drawer_id"]) == (True, named("coffee"))
+
+
 def test_a_wing_and_a_room_are_resolved_to_the_spelling_in_use() -> None:
     payload = tea().decide("add_drawer", wing="HOME", room=" Notes", content="cup").payload
     assert (payload["wing"], payload["room"]) == ("home", "notes")

@@ -116,7 +116,23 @@ def test_an_update_takes_supports_that_an_earlier_update_took_wherever_they_are_
         update(2, "tea", "green tea"),
         update(3, "green tea", "sencha"),
         update(4, "tea", "coffee", device="bob"),
-    ).then(live, {"coffee": ["1.."]}).then(kinds_of_conflict, [])
+    ).then(live, {"coffee": ["1.."]}).then(kinds_of_conflict, ["updated_twice"])
+
+
+def test_two_updates_of_one_text_are_listed_with_both_sides_unless_they_lead_to_the_same() -> None:
+    first = add_drawer(1, "tea"), update(2, "tea", "green tea")
+    scenario = given(DRAWERS, *first, update(3, "tea", "coffee", device="bob"))
+    scenario.then(live, {"coffee": ["1.."]}).then(kinds_of_conflict, ["updated_twice"])
+    conflict = conflict_of(*first, update(3, "tea", "coffee", device="bob"))
+    assert (conflict.about, conflict.left_op, conflict.left, conflict.right_op, conflict.right) == (
+        named("tea"),
+        "ada-2",
+        named("green tea"),
+        "bob-3",
+        named("coffee"),
+    )
+    given(DRAWERS, *first, update(3, "tea", "green tea", device="bob")).then(kinds_of_conflict, [])
+    given(DRAWERS, *first, update(3, "green tea", "coffee")).then(kinds_of_conflict, [])
 
 
 def test_an_old_id_leads_to_where_updates_took_the_text() -> None:
@@ -217,6 +233,16 @@ def test_an_edit_that_lists_every_tombstone_counts(unaware: Event) -> None:
     assert "tea" in live(rows)
 
 
+def test_a_delete_by_an_old_id_is_not_undone_by_a_device_that_did_not_know_of_it() -> None:
+    moved = add_drawer(1, "tea"), update(2, "tea", "green tea"), delete(3, "tea")
+    for text in ("tea", "green tea"):
+        unaware = add_drawer(4, text, device="bob")
+        scenario = given(DRAWERS, *moved, unaware).then(live, {})
+        scenario.then(kinds_of_conflict, ["tombstone_unknown"])
+    aware = add_drawer(4, "green tea", revives=[moved[2]], device="bob")
+    given(DRAWERS, *moved, aware).then(live, {"green tea": ["4.."]})
+
+
 def test_one_tombstone_that_is_not_listed_is_enough_to_stay_hidden() -> None:
     second = delete(3, "tea", device="cyd")
     unlisted = add_drawer(4, "tea", revives=GONE[1:], device="bob")
@@ -281,6 +307,15 @@ def test_a_supersede_ends_the_old_drawer_where_the_new_one_begins() -> None:
     )
     given(DRAWERS, add_drawer(1, "tea", 1), add_drawer(2, "coffee", 5, supersedes="tea")).then(
         live, {"tea": ["1..5"], "coffee": ["5.."]}
+    )
+
+
+def test_to_end_what_has_ended_already_is_no_conflict() -> None:
+    events = add_drawer(1, "tea", 1), supersede_drawer(2, "tea", "coffee", 5)
+    again = supersede_drawer(3, "tea", at=7)
+    again = again._replace(payload=again.payload | {"duplicate": True})
+    given(DRAWERS, *events, again).then(live, {"tea": ["1..5"], "coffee": ["5.."]}).then(
+        kinds_of_conflict, []
     )
 
 
