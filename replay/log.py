@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -141,17 +142,19 @@ class Log:
         Raises:
             Unusable: `palacelog::log::truncated`, the log has lost one that the views saw.
         """
-        for position in positions:
-            found = self._app.read(position - 1, 1)
-            if not found or found[0].position != position:
-                raise Unusable(
-                    "log::truncated",
-                    f"The log has lost the event at position {position}.",
-                    "Restore a backup with `palacelog restore`, or go on without what is lost with "
-                    "`palacelog accept-loss`.",
-                    position,
-                )
-            yield found[0]
+        waiting = iter(positions)
+        while wanted := list(islice(waiting, AT_ONCE)):
+            found = self._app.read_at(wanted)
+            for position in wanted:
+                if position not in found:
+                    raise Unusable(
+                        "log::truncated",
+                        f"The log has lost the event at position {position}.",
+                        "Restore a backup with `palacelog restore`, or go on without what is lost "
+                        "with `palacelog accept-loss`.",
+                        position,
+                    )
+                yield found[position]
 
     def proven(self, position: int) -> Operation:
         """The operation at a position, compared with the events that it follows in log and stream.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
 from domain.acceptance import Appended, Duplicate, Forked, Gap, Later, Rejected
+from domain.operation import Operation
+from replay.store import LogApplication
 from tests.palaces import (
     HOUR,
     Device,
@@ -129,6 +131,26 @@ def test_one_text_of_two_devices_is_one_drawer_that_outlives_neither_delete(
     ada.delete_drawer(drawer_id=tea)
     fleet.share()
     assert bob.contents() == ada.contents() == []
+
+
+def test_a_late_event_reads_the_events_of_its_key_together(
+    clock: FrozenDateTimeFactory, fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = fleet.devices("ada", "bob")
+    bob.kg_add(**CITY, object="late", valid_from="2026-01-01")
+    clock.tick(60)
+    for number in range(12):
+        ada.kg_add(**CITY, object=f"city {number}", valid_from="2026-01-01")
+    read: list[list[int]] = []
+    read_at = LogApplication.read_at
+
+    def noted(app: LogApplication, positions: Sequence[int]) -> dict[int, Operation]:
+        read.append(list(positions))
+        return read_at(app, positions)
+
+    monkeypatch.setattr(LogApplication, "read_at", noted)
+    deliver(bob.house, ada.house)
+    assert read == [[13, *range(1, 13)]]
 
 
 def test_a_clock_a_year_ahead_does_not_win_over_what_others_do_later(
