@@ -34,7 +34,8 @@ class Conflict(NamedTuple):
     Attributes:
         about: the drawer id or the partition that it is about.
         left_op, left: op_id and drawer or fact id of the side that stood first in canonical order.
-        right_op, right: the same of the side that came later; never empty.
+        right_op, right: the same of the side that came later. `right_op` is never empty; `right` is
+            "" where the operation fills nothing, and the object named where a fact is missing.
     """
 
     id: str

@@ -32,7 +32,7 @@ from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.facts import Assertion, Declared, Source
 
-VIEWS_SCHEMA: Final = 2
+VIEWS_SCHEMA: Final = 3
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -123,7 +123,7 @@ texts = Table(
     Column("position", Integer, nullable=False),
     Column("content", Text, nullable=False),
     Index("texts_by_twin", "twin"),
-    Index("texts_by_place", "wing_key", "room_key"),
+    Index("texts_by_place", "wing_key", "room_key", "drawer_id"),
 )
 
 acknowledgements = Table(
@@ -167,9 +167,16 @@ touches = Table(
 )
 
 
+_HELD: Final = ("believed_until", "believed_from")
+_WHEN: Final = ("valid_from", "valid_to")
+
+
 def _belief_table(kind: type[Any], name: str, *indexes: tuple[str, ...]) -> Table:
     """The table of a row class: its fields, the key, and from and until which position it was
     believed.
+
+    Every index ends with these positions (where it does not name them itself), so that rows that
+    were not believed are passed over without a look at the table.
     """
     hints = get_type_hints(kind)
     fields = [
@@ -183,8 +190,15 @@ def _belief_table(kind: type[Any], name: str, *indexes: tuple[str, ...]) -> Tabl
         Column("key", Integer, nullable=False),
         Column("believed_from", Integer, nullable=False),
         Column("believed_until", Integer, nullable=False),
-        *(Index(f"{name}_by_{'_'.join(fields)}", *fields, "believed_until") for fields in indexes),
+        *(_belief_index(name, index) for index in indexes),
     )
+
+
+def _belief_index(table: str, fields: tuple[str, ...]) -> Index:
+    """Named after the fields before the positions; what follows them only saves a look-up."""
+    asked = fields[: fields.index(_HELD[0])] if _HELD[0] in fields else fields
+    columns = dict.fromkeys((*fields, *_HELD))
+    return Index(f"{table}_by_{'_'.join(asked)}", *columns)
 
 
 def _column_type(hint: Any) -> Any:
@@ -197,19 +211,31 @@ def _optional(hint: Any) -> bool:
 
 
 BELIEFS: Final[dict[type[Any], Table]] = {
-    Support: _belief_table(Support, "supports", ("drawer_id",), ("id",), ("key",)),
+    Support: _belief_table(Support, "supports", ("drawer_id", *_HELD, *_WHEN), ("id",), ("key",)),
     Taken: _belief_table(Taken, "taken", ("drawer_id",), ("key",)),
     Tombstone: _belief_table(Tombstone, "tombstones", ("drawer_id",), ("key",)),
     Superseding: _belief_table(
         Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
     ),
     Assertion: _belief_table(
-        Assertion, "assertions", ("key", "object_key"), ("subject_key",), ("object_key",)
+        Assertion,
+        "assertions",
+        ("key", "object_key", *_HELD, *_WHEN),
+        ("subject_key",),
+        ("object_key",),
+        ("predicate_key", "wing_key", "key", "valid_from", "object_key", *_HELD, "valid_to"),
     ),
     Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
     Declared: _belief_table(Declared, "declared", ("key",)),
     Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",)),
 }
+_supports: Final = BELIEFS[Support]
+Index(
+    "supports_by_recorded_at",
+    _supports.c.recorded_at.desc(),
+    _supports.c.drawer_id,
+    *(_supports.c[name] for name in _HELD),
+)
 
 
 class Prepared:

@@ -19,13 +19,14 @@ from domain.operations.common import (
     Line,
     Name,
     ObjectName,
+    Paged,
     PlaceName,
     Shown,
     StartTime,
 )
 
 
-class ListOperationsAsks(KnownThen):
+class ListOperationsAsks(Paged, KnownThen):
     """Who did what, newest first."""
 
     device: Name | None = Field(None, description="A device, all its incarnations included.")
@@ -92,6 +93,14 @@ class Effect(Answers):
     change: str = Field(description="opened, changed or closed")
 
 
+class Moved(Answers):
+    """What an `acknowledged` operation moved."""
+
+    stream: str = Field(description="The device whose shared stream was acknowledged.")
+    upto: int = Field(description="Up to this number of the stream.")
+    orders: int = Field(description="How many of its operations got another place in the order.")
+
+
 class OperationShown(OperationLine):
     """The operation with everything that proves it."""
 
@@ -106,6 +115,7 @@ class OperationShown(OperationLine):
     chain: str
     link: str
     effects: list[Effect]
+    acknowledged: Moved | None
 
 
 class ShowOperationAnswers(Shown):

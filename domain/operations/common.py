@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
@@ -243,6 +245,29 @@ class KnownThen(Asks):
     """For reads of what the log recorded: `known_at` alone."""
 
     known_at: KnownTime | None = Field(None, description="What this log had recorded by then.")
+
+
+class Paged(Asks):
+    """For lists in pages: what a cursor is bound to."""
+
+    _as_said: dict[str, Any] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _keep_what_was_said(cls, said: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        asked = handler(said)
+        asked._as_said = dict(said) if isinstance(said, Mapping) else {}
+        return asked
+
+    def question(self) -> dict[str, Any]:
+        """What is asked, without the page: a time as it was said, since `-7d` means another instant
+        on each page.
+        """
+        held = self.model_dump(by_alias=True, exclude={"limit", "cursor"}, exclude_none=True)
+        return {
+            name: said if isinstance(said := self._as_said.get(name), str) else value
+            for name, value in held.items()
+        }
 
 
 class Moments(KnownThen):

@@ -19,6 +19,7 @@ from domain.operations.common import (
     Line,
     Moments,
     Name,
+    Paged,
     PlaceName,
     RecordedInstant,
     RecordedPlace,
@@ -202,6 +203,7 @@ class Drawer(Answers):
     supersedes: list[str]
     superseded_by: list[str]
     state: str = Field(description="current, superseded or hidden")
+    current: bool = Field(description="Whether it is true at `as_of`.")
     hidden_by: list[str] = Field(description="op_ids of the tombstones that hide it.")
     provenance: Provenance
 
@@ -212,7 +214,7 @@ class GetDrawerAnswers(Shown):
     drawer: Drawer
 
 
-class ListDrawersAsks(Windows):
+class ListDrawersAsks(Paged, Windows):
     """List drawers, newest first."""
 
     wing: PlaceName | None = None
@@ -235,6 +237,7 @@ class DrawerLine(Answers):
     valid_from: str
     valid_to: str | None
     state: str
+    current: bool = Field(description="Whether it is true at `as_of`, else now.")
     recorded_at: str
 
 

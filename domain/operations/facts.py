@@ -19,6 +19,7 @@ from domain.operations.common import (
     Moments,
     Name,
     ObjectName,
+    Paged,
     PlaceName,
     RecordedInstant,
     RecordedName,
@@ -195,7 +196,7 @@ class KgQueryAnswers(Shown):
     facts: list[FactShown]
 
 
-class KgTimelineAsks(Moments):
+class KgTimelineAsks(Paged, Moments):
     """Facts over time, whether true or not."""
 
     entity: ObjectName | None = None
@@ -249,7 +250,7 @@ class FactHistoryAnswers(Shown):
     conflict: bool
 
 
-class ListConflictsAsks(Moments):
+class ListConflictsAsks(Paged, Moments):
     """What devices did that cannot both have its way."""
 
     open: bool = Field(True, description="Only those that nobody has resolved.")
@@ -261,7 +262,9 @@ class ConflictSide(Answers):
     """One side of a conflict."""
 
     op_id: str
-    id: str | None = Field(description="The fact or drawer that the operation stands for.")
+    id: str | None = Field(
+        description="The fact or drawer that it is about; null where it names one that is missing."
+    )
     tool: str
     device: str
     agent: str | None

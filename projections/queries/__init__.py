@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from projections.queries.audit import list_operations, show_operation
 from projections.queries.conflicts import list_conflicts
-from projections.queries.drawers import get_drawer, history, list_drawers
+from projections.queries.drawer_lists import list_drawers
+from projections.queries.drawers import get_drawer, history
 from projections.queries.facts import fact_history, kg_query, kg_timeline
 from projections.queries.status import status
 from projections.reading import Reading

@@ -11,7 +11,8 @@ import orjson
 from sqlalchemy import bindparam, func, or_, select
 
 from domain.canonical import comparable
-from domain.errors import Refused
+from domain.catalog import ACKNOWLEDGED
+from domain.errors import Refused, invalid
 from domain.instants import ENDLESS, show
 from domain.operation import Operation
 from domain.operations.audit import ListOperationsAsks, ShowOperationAsks
@@ -91,12 +92,21 @@ _POSITION_OF = Prepared(
         _operations.c.op_id == _B("op_id"), _operations.c.position <= _B("position")
     )
 )
+_TOUCHING: Any = select(func.json_each(_B("touching")).table_valued("value").c.value)
+_REORDERED = Prepared(
+    select(_operations.c.position, _operations.c.op_id).where(
+        _operations.c.op_id.in_(select(func.json_each(_B("op_ids")).table_valued("value").c.value)),
+        _operations.c.device == _B("device"),
+        _operations.c.stream == "shared",
+        _operations.c.position < _B("at"),
+    )
+)
 _EFFECTS: Final = {
     kind: Prepared(
         select(table.c.id, table.c.believed_from == _B("at"))
         .where(
             table.c.key.in_(
-                select(tables.touches.c.key).where(tables.touches.c.position == _B("at"))
+                select(tables.touches.c.key).where(tables.touches.c.position.in_(_TOUCHING))
             ),
             or_(table.c.believed_from == _B("at"), table.c.believed_until == _B("at")),
         )
@@ -107,8 +117,16 @@ _EFFECTS: Final = {
 
 
 def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, Any]:
-    """One page of headers, newest first in order of arrival."""
-    last = resume("list_operations", reading, asked.cursor, (int,))
+    """One page of headers, newest first in order of arrival.
+
+    Raises:
+        InvalidInput: refusals were asked for.
+    """
+    if asked.outcome == "refused":
+        raise invalid(
+            "outcome", "cannot be `refused`: refusals are not recorded yet", "Leave it out."
+        )
+    last = resume("list_operations", reading, asked, asked.cursor, (int,))
     names = {"wing": asked.wing, "entity": asked.entity}
     chosen: dict[str, Any] = {
         "device": asked.device,
@@ -119,8 +137,6 @@ def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, An
         "since": -ENDLESS if asked.since is None else asked.since,
         "before": ENDLESS if asked.before is None else asked.before,
     } | {name: value and comparable(value) for name, value in names.items()}
-    if asked.outcome == "refused":
-        return reading.shown() | {"operations": [], "total": 0, "cursor": None}
     behind = last[0] if last else ENDLESS
     rows = reading.rows(_PAGE, **chosen, behind=behind, limit=asked.limit + 1)
     [(total,)] = reading.rows(_TOTAL, **chosen)
@@ -128,7 +144,7 @@ def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, An
     return reading.shown() | {
         "operations": [_line(dict(zip(_LINE, row, strict=True))) for row in page],
         "total": total,
-        "cursor": cursor_text("list_operations", reading, [page[-1][0]]) if more else None,
+        "cursor": cursor_text("list_operations", reading, asked, [page[-1][0]]) if more else None,
     }
 
 
@@ -166,20 +182,47 @@ def _whole(reading: Reading, operation: Operation) -> dict[str, Any]:
         "asked_digest": header.asked_digest,
         "chain": recorded.chain.hex(),
         "link": operation.link.hex(),
-        "effects": _effects(reading, operation.position),
+        "effects": _effects(reading, operation),
+        "acknowledged": _moved(reading, operation),
     }
 
 
-def _effects(reading: Reading, position: int) -> list[dict[str, Any]]:
+def _effects(reading: Reading, operation: Operation) -> list[dict[str, Any]]:
+    """The rows that an operation opened, changed or closed: those of the keys that it touches, or
+    whose order it told.
+    """
     effects = []
+    at = operation.position
+    touching = [at, *(position for position, _ in _reordered(reading, operation))]
+    asked = {"at": at, "touching": orjson.dumps(touching).decode()}
     for kind, statement in _EFFECTS.items():
         seen: dict[str, set[int]] = {}
-        for id, opened in statement(reading.cursor, at=position).fetchall():
+        for id, opened in statement(reading.cursor, **asked).fetchall():
             seen.setdefault(id, set()).add(opened)
         for id, changes in seen.items():
             change = "changed" if len(changes) == 2 else "opened" if changes == {1} else "closed"
             effects.append({"kind": kind.__name__.lower(), "id": id, "change": change})
     return effects
+
+
+def _moved(reading: Reading, operation: Operation) -> dict[str, Any] | None:
+    if operation.header.tool != ACKNOWLEDGED or operation.recorded.payload is None:
+        return None
+    told = operation.payload()
+    learnt = len(_reordered(reading, operation))
+    return {"stream": told["stream_device"], "upto": told["upto"], "orders": learnt}
+
+
+def _reordered(reading: Reading, operation: Operation) -> list[tuple[int, str]]:
+    """(position, op_id) of the operations whose order an acknowledgement told: those of its stream
+    that had come before it.
+    """
+    if operation.header.tool != ACKNOWLEDGED or operation.recorded.payload is None:
+        return []
+    told = operation.payload()
+    asked = {"device": told["stream_device"], "at": operation.position}
+    op_ids = orjson.dumps(list(told["orders"])).decode()
+    return _REORDERED(reading.cursor, op_ids=op_ids, **asked).fetchall()
 
 
 def _line(fields: dict[str, Any]) -> dict[str, Any]:

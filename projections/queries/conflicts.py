@@ -8,33 +8,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, func, select
 
 from domain.canonical import digest
-from domain.conflicts import MEANING, SINGLE_VALUE, Conflict
-from domain.facts import AREA, EVERY_WING, Assertion, Declared, single_valued
+from domain.conflicts import MEANING, SINGLE_VALUE, TARGET_MISSING, Conflict
+from domain.facts import AREA, Assertion
 from domain.instants import show
 from domain.operations.facts import ListConflictsAsks
 from projections.queries.paging import cursor_text, resume
+from projections.queries.partitions import single_places
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
-_left, _right = BELIEFS[Assertion].alias("l"), BELIEFS[Assertion].alias("r")
+_assertions = BELIEFS[Assertion]
+_left, _right = _assertions.alias("l"), _assertions.alias("r")
 
 _FROM_ONE_INSTANT = Prepared(
     select(
         _left.c.partition,
-        _left.c.wing_key,
-        _left.c.predicate_key,
         _left.c.op_id,
         _left.c.id,
         _right.c.op_id,
         _right.c.id,
         _right.c.rank,
     ).where(
-        _left.c.predicate_key == _B("predicate"),
+        _left.c.key == _B("key"),
         _right.c.key == _left.c.key,
+        _left.c.valid_from == _B("instant"),
         _right.c.valid_from == _left.c.valid_from,
         _right.c.object_key != _left.c.object_key,
         _right.c.rank > _left.c.rank,
@@ -44,11 +45,22 @@ _FROM_ONE_INSTANT = Prepared(
         believed(_right),
     )
 )
+_CLASHING = Prepared(
+    select(_assertions.c.key, _assertions.c.valid_from)
+    .where(
+        _assertions.c.predicate_key == _B("predicate"),
+        _assertions.c.wing_key == _B("wing"),
+        _assertions.c.valid_from < _assertions.c.valid_to,
+        believed(_assertions),
+    )
+    .group_by(_assertions.c.key, _assertions.c.valid_from)
+    .having(func.min(_assertions.c.object_key) != func.max(_assertions.c.object_key))
+)
 
 
 def list_conflicts(reading: Reading, asked: ListConflictsAsks) -> dict[str, Any]:
     """One page of conflicts, newest first in canonical order."""
-    last = resume("list_conflicts", reading, asked.cursor, (bytes, str))
+    last = resume("list_conflicts", reading, asked, asked.cursor, (bytes, str))
     found = sorted(conflicts(reading), key=lambda one: (one.rank, one.id), reverse=True)
     place = (last[0], last[1]) if last else None
     behind = [one for one in found if place is None or (one.rank, one.id) < place]
@@ -58,7 +70,7 @@ def list_conflicts(reading: Reading, asked: ListConflictsAsks) -> dict[str, Any]
     return reading.shown() | {
         "conflicts": [_shown(reading, one) for one in page],
         "total": len(found),
-        "cursor": cursor_text("list_conflicts", reading, marks) if more else None,
+        "cursor": cursor_text("list_conflicts", reading, asked, marks) if more else None,
     }
 
 
@@ -68,27 +80,28 @@ def conflicts(reading: Reading) -> list[Conflict]:
 
 
 def _from_one_instant(reading: Reading) -> list[Conflict]:
-    declared = reading.all(Declared)
-    found = []
-    for predicate in dict.fromkeys(row.predicate_key for row in declared):
-        if not _ever_single(declared, predicate):
-            continue
-        for row in reading.rows(_FROM_ONE_INSTANT, predicate=predicate):
-            about, wing, _, left_op, left, right_op, right, rank = row
-            if single_valued(declared, wing, predicate):
-                id = f"conflict_{digest(SINGLE_VALUE, about, left, right).hex()[:24]}"
-                side = (left_op, left, right_op, right, rank)
-                found.append(Conflict(id, AREA, SINGLE_VALUE, about, *side))
-    return found
+    clashes = [
+        clash
+        for predicate, wing in single_places(reading)
+        for clash in reading.rows(_CLASHING, predicate=predicate, wing=wing)
+    ]
+    return [
+        _single_value(*pair)
+        for key, instant in clashes
+        for pair in reading.rows(_FROM_ONE_INSTANT, key=key, instant=instant)
+    ]
 
 
-def _ever_single(declared: list[Declared], predicate: str) -> bool:
-    scopes = {row.scope for row in declared} | {EVERY_WING}
-    return any(single_valued(declared, scope, predicate) for scope in scopes)
+def _single_value(
+    about: str, left_op: str, left: str, right_op: str, right: str, rank: bytes
+) -> Conflict:
+    id = f"conflict_{digest(SINGLE_VALUE, about, left, right).hex()[:24]}"
+    return Conflict(id, AREA, SINGLE_VALUE, about, left_op, left, right_op, right, rank)
 
 
 def _shown(reading: Reading, conflict: Conflict) -> dict[str, Any]:
     left = _side(reading, conflict.left_op, conflict.left) if conflict.left_op else None
+    named = (conflict.area, conflict.kind) == (AREA, TARGET_MISSING)  # an object that is no fact
     return {
         "id": conflict.id,
         "area": conflict.area,
@@ -96,7 +109,7 @@ def _shown(reading: Reading, conflict: Conflict) -> dict[str, Any]:
         "meaning": MEANING[conflict.kind],
         "about": conflict.about.replace("\x1f", " | "),
         "left": left,
-        "right": _side(reading, conflict.right_op, conflict.right),
+        "right": _side(reading, conflict.right_op, "" if named else conflict.right),
     }
 
 

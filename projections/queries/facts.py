@@ -115,6 +115,7 @@ class _Graph:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self._declared = reading.all(Declared)
+        self._sources: dict[int, dict[str, list[dict[str, Any]]]] = {}
 
     def facts(self, rows: Iterable[Assertion]) -> list[Fact]:
         """What a partition's assertions show."""
@@ -140,7 +141,12 @@ class _Graph:
         return [self._fact(fact, sources, disputed) for fact in facts]
 
     def sources(self, key: int) -> dict[str, list[dict[str, Any]]]:
-        """Where a partition's assertions were learnt, by assertion id."""
+        """Where a partition's assertions were learnt, by assertion id; read once."""
+        if key not in self._sources:
+            self._sources[key] = self._read_sources(key)
+        return self._sources[key]
+
+    def _read_sources(self, key: int) -> dict[str, list[dict[str, Any]]]:
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for id, op_id, device, agent, drawer, file in self.reading.rows(
             _SOURCES_OF_KEY, key=key, assertion=None
@@ -214,7 +220,7 @@ def kg_query(reading: Reading, asked: KgQueryAsks) -> dict[str, Any]:
 
 def kg_timeline(reading: Reading, asked: KgTimelineAsks) -> dict[str, Any]:
     """One page of facts in the order in which they became true."""
-    last = resume("kg_timeline", reading, asked.cursor, (int, bytes))
+    last = resume("kg_timeline", reading, asked, asked.cursor, (int, bytes))
     graph = _Graph(reading)
     after = (last[0], last[1]) if last else (-ENDLESS, b"")
     chosen = {
@@ -226,7 +232,7 @@ def kg_timeline(reading: Reading, asked: KgTimelineAsks) -> dict[str, Any]:
     cursor = None
     if len(found) > asked.limit:
         _, first, _ = page[-1]
-        cursor = cursor_text("kg_timeline", reading, [first.valid_from, first.rank])
+        cursor = cursor_text("kg_timeline", reading, asked, [first.valid_from, first.rank])
     return reading.shown() | {
         "facts": [line for key, _, fact in page for line in graph.shown(key, [fact])],
         "cursor": cursor,

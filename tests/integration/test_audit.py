@@ -9,7 +9,7 @@ import orjson
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
-from tests.palaces import Device, Fleet, deliver, operations
+from tests.palaces import Device, Fleet, acknowledge, deliver, operations
 from tests.samples import furnished
 
 PLACE = {"wing": "home", "room": "notes"}
@@ -64,7 +64,7 @@ def test_operations_are_found_by_who_did_them_to_what(busy: Device) -> None:
     assert positions(busy, since="2026-04-01", wing="home", tool="delete_drawer") == [7]
     assert positions(busy, known_at="@3") == [3, 2, 1]
     assert positions(busy, known_at="2026-03-31") == [3, 2, 1]
-    assert positions(busy, outcome="refused") == []
+    assert positions(busy, outcome="accepted") == [8, 7, 6, 5, 4, 3, 2, 1]
 
 
 def test_a_line_says_who_where_when_and_over_what(
@@ -165,6 +165,11 @@ def test_stamps_only_grow_in_a_stream_and_times_in_a_log(
     assert [event.header.local_seq for event in events] == [1, 2, 3, 4, 5, 6]
 
 
+def test_refusals_cannot_be_listed_as_long_as_they_are_not_recorded(busy: Device) -> None:
+    with busy.refuses("input::invalid", "outcome"):
+        busy.list_operations(outcome="refused")
+
+
 def effects(device: Device, position: int) -> list[tuple[str, str]]:
     shown = device.show_operation(position=position)["operation"]["effects"]
     return sorted((one["kind"], one["change"]) for one in shown)
@@ -189,6 +194,27 @@ def test_an_operation_that_changed_nothing_has_no_effects(ada: Device) -> None:
     told = ada.kg_invalidate(**CITY, object="Lyon", ended="2026-03-01")
     assert told["duplicate"] is True
     assert effects(ada, told["position"]) == []
+
+
+def test_an_acknowledgement_shows_what_it_moved(clock: FrozenDateTimeFactory, fleet: Fleet) -> None:
+    primary, bob = fleet.devices("primary", "bob")
+    ada = fleet.device("ada", ahead=31_536_000_000_000)
+    ada.kg_declare_predicate(predicate="city", cardinality="one")
+    ada.kg_add(**CITY, object="Lyon", valid_from="2026-01-01")
+    ada.kg_add(**CITY, object="Nice", valid_from="2026-02-01")
+    bob.kg_add(**CITY, object="Nantes", valid_from="2026-03-01")
+    deliver(ada.house, primary.house, limit=2)
+    acknowledge(ada.house, primary.house)
+
+    shown = ada.show_operation(position=4)["operation"]
+    assert shown["tool"] == "acknowledged"
+    assert shown["acknowledged"] == {"stream": "ada", "upto": 2, "orders": 2}
+    assert effects(ada, 4) == [
+        ("assertion", "changed"),
+        ("declared", "changed"),
+        ("source", "changed"),
+    ]
+    assert ada.show_operation(position=3)["operation"]["acknowledged"] is None
 
 
 def test_an_operation_is_shown_by_id_or_by_position(busy: Device) -> None:

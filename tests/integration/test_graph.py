@@ -204,3 +204,18 @@ def test_conflicts_show_both_sides_and_who_stood_where(
         assert ada.show_operation(op_id=side["op_id"])["operation"]["position"] == side["position"]
     assert ada.list_conflicts(known_at=f"@{position}")["total"] == 0
     assert ada.status()["totals"]["conflicts"] == 1
+
+
+def test_a_conflict_over_a_missing_fact_names_no_id(
+    clock: FrozenDateTimeFactory, fleet: Fleet
+) -> None:
+    ada, bob, reader = fleet.devices("ada", "bob", "reader")
+    ada.kg_add(**CITY, object="Lyon", valid_from="2026-01-01")
+    deliver(ada.house, bob.house)
+    bob.kg_invalidate(**CITY, object="Lyon", ended="2026-02-01")
+    deliver(bob.house, reader.house)
+    [conflict] = reader.list_conflicts()["conflicts"]
+    assert (conflict["kind"], conflict["left"]) == ("target_missing", None)
+    assert (conflict["right"]["id"], conflict["right"]["tool"]) == (None, "kg_invalidate")
+    op_id = conflict["right"]["op_id"]
+    assert reader.show_operation(op_id=op_id)["operation"]["payload"]["object"] == "Lyon"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
+from domain.operation import Operation
+from projections.queries.drawer_lists import _Filters, _page, _total
+from projections.tables import Prepared
+from replay.log import Log
 from tests.palaces import Device, Fleet, deliver
 
 PLACE = {"wing": "home", "room": "notes"}
@@ -88,6 +95,42 @@ def test_a_line_says_where_a_drawer_is_and_how_it_stands(shelf: Device) -> None:
     assert by_text["a"]["recorded_at"] == "2026-04-01T12:00:00.000000Z"
 
 
+def test_a_line_says_whether_a_drawer_is_true_at_the_moment_asked(shelf: Device) -> None:
+    def true(**moment: str | bool) -> str:
+        lines = shelf.list_drawers(**moment)["drawers"]
+        return "".join(line["preview"] for line in lines if line["current"])
+
+    assert true() == "eba"
+    assert true(include_historical=True) == "eba"
+    assert true(as_of="2026-02-01") == "cb"
+    assert true(from_="2026-01", until="2027-01-01") == "eba"
+
+
+def test_a_drawer_says_whether_it_is_true_at_the_moment_asked(
+    clock: FrozenDateTimeFactory, ada: Device
+) -> None:
+    term = {"valid_from": "2026-01-01", "valid_to": "2026-02-28"}
+    tea = ada.add_drawer(**PLACE, content="tea", **term)["drawer_id"]
+
+    def stands(drawer: str, **moment: str) -> tuple[str, bool]:
+        shown = ada.get_drawer(drawer_id=drawer, **moment)["drawer"]
+        return shown["state"], shown["current"]
+
+    assert stands(tea) == ("current", False)
+    assert stands(tea, as_of="2025-12-31") == ("current", False)
+    assert stands(tea, as_of="2026-02-28") == ("current", True)
+    assert stands(tea, as_of="2026-03-01T00:00Z") == ("current", False)
+    milk = ada.add_drawer(**PLACE, content="milk")["drawer_id"]
+    assert stands(milk) == ("current", True)
+    oats = ada.update_drawer(drawer_id=milk, content="oat milk")["drawer_id"]
+    versions = ada.history(drawer_id=milk)["versions"]
+    assert [(one["id"], one["current"]) for one in versions] == [(milk, False), (oats, True)]
+    ada.supersede_drawer(drawer_id=oats, content="water")
+    assert stands(oats) == ("superseded", False)
+    ada.delete_drawer(drawer_id=oats)
+    assert stands(oats) == ("hidden", False)
+
+
 def test_a_preview_is_the_first_200_characters_not_bytes(ada: Device) -> None:
     text = "🦊会é" * 100
     ada.add_drawer(**PLACE, content=text)
@@ -161,6 +204,50 @@ def test_a_history_known_before_two_lineages_met_holds_only_its_own(ada: Device)
     ada.update_drawer(drawer_id=milk, content="chai")
     assert len(ada.history(drawer_id=tea)["versions"]) == 4
     assert [ask() for ask in asked] == before
+
+
+def test_the_history_of_a_hidden_drawer_reads_each_event_once(
+    ada: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawer = ada.add_drawer(**PLACE, content="text 0")["drawer_id"]
+    for number in range(1, 8):
+        drawer = ada.update_drawer(drawer_id=drawer, content=f"text {number}")["drawer_id"]
+    told = ada.delete_drawer(drawer_id=drawer)
+    read: list[int] = []
+    at = Log.at
+
+    def noted(log: Log, positions: Iterable[int]) -> Iterator[Operation]:
+        asked = list(positions)
+        read.extend(asked)
+        return at(log, asked)
+
+    monkeypatch.setattr(Log, "at", noted)
+    versions = ada.history(drawer_id=drawer)["versions"]
+    assert [one["hidden_by"] for one in versions] == [[told["op_id"]]] * 8
+    assert read == list(range(1, 10))
+
+
+def test_a_page_is_read_in_order_and_never_sorts_the_palace(ada: Device) -> None:
+    for given in product([False, True], repeat=5):
+        plan = planned(ada, _page(_Filters(*given), by_index=False))
+        assert plan[0].startswith("SEARCH s USING INDEX supports_by_recorded_at"), given
+        assert not [step for step in plan if "TEMP B-TREE" in step or "SCAN texts" in step], given
+
+
+def test_a_total_looks_at_indexes_alone(ada: Device) -> None:
+    for given in product([False, True], repeat=3):
+        plan = planned(ada, _total(_Filters(*given, dated=False, tagged=False)))
+        steps = [step for step in plan if re.match(r"(SCAN|SEARCH) (?!anon)", step)]
+        assert steps
+        assert [step for step in steps if "USING COVERING INDEX" not in step] == [], given
+
+
+def planned(device: Device, statement: Prepared) -> list[str]:
+    """The steps by which SQLite will answer a statement."""
+    with device.house.palace.reading() as reading:
+        nothing = [None] * statement.sql.count("?")
+        found = reading.cursor.execute(f"EXPLAIN QUERY PLAN {statement.sql}", nothing).fetchall()
+    return [row[3] for row in found]
 
 
 def test_what_nobody_stored_is_unknown(ada: Device) -> None:

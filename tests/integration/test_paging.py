@@ -162,6 +162,7 @@ def test_a_timeline_holds_what_the_queries_of_its_entities_hold(crowd: Device) -
             entity=f"person {number}", direction="out", include_historical=True
         )["facts"]
     ]
+    assert ada.status()["totals"]["facts"] == len(asked)
     by_id = {fact["fact_id"]: fact for fact in asked}
     assert {fact["fact_id"]: fact for fact in timeline} == by_id
     for number in range(5):
@@ -225,13 +226,51 @@ FORGED = product(
 
 def test_a_forged_cursor_is_refused_or_answered(still: Device) -> None:
     """Sealed as ours are: what is in it is checked all the same."""
-    for position, as_of, mark in FORGED:
-        for tool in LISTS:
+    for tool in LISTS:
+        given = still.call(tool, {"limit": 1})["cursor"]
+        made = orjson.loads(base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))[6:])
+        for position, as_of, mark in FORGED:
             for marks in ([mark], [mark, "x"]):
-                raw = orjson.dumps([tool, still.house.log.log_id, position, as_of, None, *marks])
+                raw = orjson.dumps([*made[:4], position, as_of, None, *marks])
                 text = base64.urlsafe_b64encode(paging._seal(raw) + raw).decode().rstrip("=")
                 with suppress(InvalidInput):
                     still.call(tool, {"cursor": text})
+
+
+@pytest.mark.parametrize(
+    ("tool", "asked", "others"),
+    [
+        ("list_drawers", {"wing": "w"}, [{}, {"wing": "W"}, {"wing": "w", "room": "r"}]),
+        ("list_drawers", {}, [{"include_historical": True}, {"tag": "t"}, {"since": "2020"}]),
+        ("list_drawers", {"since": "-7d"}, [{}, {"since": "-8d"}, {"before": "now"}]),
+        ("list_operations", {"tool": "kg_add"}, [{}, {"tool": "add_drawer"}]),
+        ("kg_timeline", {"entity": "s"}, [{}, {"entity": "s", "predicate": "p"}]),
+        ("list_conflicts", {}, [{"open": False}]),
+        ("list_drawers", {}, [{"as_of": "now"}, {"known_at": "@3"}]),
+        ("list_drawers", {"known_at": "@9"}, [{"known_at": "@8"}, {"as_of": "now"}]),
+        ("list_operations", {"known_at": "@5"}, [{"known_at": "@6"}]),
+    ],
+)
+def test_a_cursor_of_another_question_is_refused(
+    still: Device, tool: str, asked: dict[str, Any], others: list[dict[str, Any]]
+) -> None:
+    cursor = still.call(tool, asked | {"limit": 1})["cursor"]
+    for other in others:
+        with still.refuses("input::invalid", "cursor"):
+            still.call(tool, other | {"cursor": cursor})
+    assert still.call(tool, asked | {"cursor": cursor, "limit": 2})[LISTS[tool][0]]
+
+
+def test_a_time_said_in_words_goes_on_on_the_next_page(
+    fleet: Fleet, clock: FrozenDateTimeFactory
+) -> None:
+    ada = fleet.device("ada")
+    for number in range(3):
+        ada.add_drawer(wing="w", room="r", content=f"text {number}")
+    first = ada.list_drawers(limit=1, since="-7d", as_of="now")
+    clock.tick(3600)
+    second = ada.list_drawers(limit=1, since="-7d", as_of="now", cursor=first["cursor"])
+    assert (second["as_of"], second["total"]) == (first["as_of"], 3)
 
 
 def test_a_cursor_is_text_that_any_surface_can_carry(still: Device) -> None:
