@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, func, select
@@ -33,11 +33,32 @@ _SAME = Prepared(
     )
     .limit(1)
 )
-_STREAMS = Prepared(
-    select(_operations.c.device, func.max(_operations.c.local_seq))
-    .where(_operations.c.base_device == _B("base"), _operations.c.stream == "shared")
-    .group_by(_operations.c.device)
-    .order_by(func.min(_operations.c.position))
+_FIRST_DEVICE = Prepared(
+    select(func.min(_operations.c.device)).where(
+        _operations.c.device >= _B("least"), _operations.c.device < _B("beyond")
+    )
+)
+_ENDS = Prepared(
+    select(
+        *(
+            select(_operations.c[name])
+            .where(_operations.c.device == _B("device"), _operations.c.stream == "shared")
+            .order_by(order)
+            .limit(1)
+            .scalar_subquery()
+            for name, order in (
+                ("position", _operations.c.local_seq),
+                ("local_seq", _operations.c.local_seq.desc()),
+            )
+        )
+    )
+)
+_RECORDED_AT = Prepared(
+    select(_operations.c.recorded_at).where(
+        _operations.c.device == _B("device"),
+        _operations.c.stream == "shared",
+        _operations.c.local_seq == _B("local_seq"),
+    )
 )
 _PENDING = Prepared(
     select(
@@ -100,9 +121,39 @@ def same_acknowledgement(
 
 
 def streams(cursor: sqlite3.Cursor, base: str) -> list[StreamState]:
-    """The shared streams of a device's incarnations, oldest first."""
-    rows = _STREAMS(cursor, base=base).fetchall()
-    return [StreamState(name, head, acknowledged_upto(cursor, name)) for name, head in rows]
+    """The shared streams of a device's incarnations, in the order in which they came here first."""
+    found = []
+    for device in _incarnations(cursor, base):
+        first, head = _ENDS(cursor, device=device).fetchone()
+        if head is not None:
+            found.append((first, StreamState(device, head, acknowledged_upto(cursor, device))))
+    return [state for _, state in sorted(found)]
+
+
+def waiting(cursor: sqlite3.Cursor, base: str) -> tuple[int, int | None]:
+    """How many operations of a device wait, over all incarnations, and when the first of them was
+    recorded (microseconds UTC).
+    """
+    behind = [one for one in streams(cursor, base) if one.head > one.acknowledged]
+    first = [
+        _RECORDED_AT(cursor, device=one.device, local_seq=one.acknowledged + 1).fetchone()[0]
+        for one in behind
+    ]
+    return sum(one.head - one.acknowledged for one in behind), min(first, default=None)
+
+
+def _incarnations(cursor: sqlite3.Cursor, base: str) -> Iterator[str]:
+    """`base`, `base~2` and so on, as far as operations of them are here; each is found in an index
+    without reading those of the others.
+    """
+    yield base
+    least, beyond = f"{base}~", f"{base}\x7f"
+    while True:
+        [found] = _FIRST_DEVICE(cursor, least=least, beyond=beyond).fetchone()
+        if found is None:
+            return
+        yield found
+        least = f"{found}\x00"
 
 
 def pending(cursor: sqlite3.Cursor, device: str, limit: int) -> Sequence[Pending]:

@@ -9,25 +9,28 @@ import sqlite3
 from importlib.metadata import version
 from typing import Any
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import exists, func, select
 
 from domain.drawers import Support, Tombstone
-from domain.facts import Assertion
 from domain.identity import base_device
 from domain.instants import show
 from domain.operation import SCHEMA
 from domain.operations.control import StatusAsks
-from projections import tables
+from projections.outbox import waiting
 from projections.queries.conflicts import conflicts
+from projections.queries.partitions import count_facts
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
 
-_B: Any = bindparam
-_operations, _acknowledged = tables.operations, tables.acknowledgements
-_supports, _tombstones, _assertions = BELIEFS[Support], BELIEFS[Tombstone], BELIEFS[Assertion]
+_supports, _tombstones = BELIEFS[Support], BELIEFS[Tombstone]
 
 _LIVE = Prepared(
-    select(func.count(func.distinct(_supports.c.drawer_id))).where(believed(_supports))
+    select(func.count()).select_from(
+        select(_supports.c.drawer_id)
+        .where(believed(_supports))
+        .group_by(_supports.c.drawer_id)
+        .subquery()
+    )
 )
 _HIDDEN = Prepared(
     select(func.count(func.distinct(_tombstones.c.drawer_id))).where(
@@ -39,31 +42,17 @@ _HIDDEN = Prepared(
         ),
     )
 )
-_FACTS = Prepared(
-    select(func.count()).where(
-        believed(_assertions), _assertions.c.valid_from < _assertions.c.valid_to
-    )
-)
-_UPTO = (
-    select(func.coalesce(func.max(_acknowledged.c.upto), 0))
-    .where(_acknowledged.c.stream_device == _operations.c.device)
-    .correlate(_operations)
-    .scalar_subquery()
-)
-_PENDING = Prepared(
-    select(func.count(), func.min(_operations.c.recorded_at)).where(
-        _operations.c.base_device == _B("base"),
-        _operations.c.stream == "shared",
-        _operations.c.local_seq > _UPTO,
-    )
-)
 
 
 def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
-    """Totals, states and versions; `log_position` of the log itself shows how far the views lag."""
+    """Totals, states and versions; `head` of the log itself shows how far the views lag.
+
+    `facts` are those that show, whether true now or not (see `count_facts`). The oldest age is that
+    of the first operation that waits in each stream.
+    """
     head = reading.log.position()
     checkpoint = reading.checkpoint
-    pending, oldest = _PENDING(reading.cursor, base=base_device(reading.device)).fetchone()
+    pending, oldest = waiting(reading.cursor, base_device(reading.device))
     age = None if oldest is None else max(0.0, (reading.now - oldest) / 1_000_000)
     return {
         "log_id": checkpoint.log_id,
@@ -76,7 +65,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
             "events": head,
             "drawers_live": _count(reading, _LIVE),
             "drawers_hidden": _count(reading, _HIDDEN),
-            "facts": _count(reading, _FACTS),
+            "facts": count_facts(reading),
             "conflicts": len(conflicts(reading)),
         },
         "outbox": {"pending": pending, "oldest_age_seconds": age, "blocked_by": None},

@@ -8,6 +8,7 @@ from importlib.metadata import version
 import orjson
 from freezegun.api import FrozenDateTimeFactory
 
+from projections.outbox import streams, waiting
 from tests.palaces import Device, Fleet, acknowledge, deliver
 from tests.samples import furnished
 
@@ -89,6 +90,51 @@ def test_status_counts_what_there_is(clock: FrozenDateTimeFactory, ada: Device) 
         {"name": "views", "checkpoint": 6, "lag": 0, "state": "current"}
     ]
     assert status["logged_at"].startswith("2026-03-31T15:00:00.00000")
+
+
+def test_status_counts_the_facts_that_show_not_what_was_asserted(
+    clock: FrozenDateTimeFactory, ada: Device
+) -> None:
+    def facts() -> int:
+        total: int = ada.status()["totals"]["facts"]
+        assert total == len(ada.kg_timeline(limit=200)["facts"])
+        return total
+
+    city = {"subject": "Kiran", "predicate": "city"}
+    ada.kg_add(**city, object="Lyon", valid_from="2020", valid_to="2022")
+    ada.kg_add(**city, object="Lyon", valid_from="2021", valid_to="2023")
+    ada.kg_add(**city, object="LYON", valid_from="2024-01-01", valid_to="2024-12-31")
+    assert facts() == 1
+    ada.kg_add(**city, object="Lyon", valid_from="2026-01-01")
+    ada.kg_add(**city, object="Nice", valid_from="2021-06")
+    ada.kg_add(subject="Noor", predicate="city", object="Nice", valid_from="2021")
+    assert facts() == 4
+    ada.kg_declare_predicate(predicate="city", cardinality="one")
+    assert facts() == 5
+    ada.kg_declare_predicate(predicate="city", cardinality="many", wing="facts")
+    assert facts() == 4
+    ada.kg_add(**city, object="Nantes", valid_from="2021-06", wing="travels")
+    ada.kg_add(**city, object="Nice", valid_from="2021-06", wing="travels")
+    assert facts() == 5
+    ada.kg_invalidate(subject="Noor", predicate="city", object="Nice", ended="2021-01-01T00:00Z")
+    assert facts() == 4
+
+
+def test_the_outbox_counts_every_incarnation_of_this_device_and_no_other(
+    clock: FrozenDateTimeFactory, fleet: Fleet
+) -> None:
+    """Also where the names of others begin as its own does."""
+    ada, other = fleet.devices("ada", "ada-2")
+    for device in (ada, other):
+        furnished(device)
+    deliver(other.house, ada.house)
+    assert ada.status()["outbox"]["pending"] == 6
+    assert other.status()["outbox"]["pending"] == 6
+    clock.tick(30)
+    with ada.house.palace.reading() as reading:
+        assert waiting(reading.cursor, "ad") == (0, None)
+        found = streams(reading.cursor, "ada")
+    assert [(one.device, one.head, one.acknowledged) for one in found] == [("ada", 6, 0)]
 
 
 def test_the_outbox_is_what_the_primary_has_not_acknowledged(
