@@ -116,6 +116,8 @@ class _Graph:
         self.reading = reading
         self._declared = reading.all(Declared)
         self._sources: dict[int, dict[str, list[dict[str, Any]]]] = {}
+        self._disputes: dict[int, tuple[set[str], set[int]]] = {}
+        self._hidden_drawers: dict[str, bool] = {}
 
     def facts(self, rows: Iterable[Assertion]) -> list[Fact]:
         """What a partition's assertions show."""
@@ -151,7 +153,7 @@ class _Graph:
         for id, op_id, device, agent, drawer, file in self.reading.rows(
             _SOURCES_OF_KEY, key=key, assertion=None
         ):
-            hidden = drawer is not None and self.reading.hidden(drawer)
+            hidden = drawer is not None and self._hidden(drawer)
             found[id].append(
                 {
                     "op_id": op_id,
@@ -165,17 +167,27 @@ class _Graph:
         return found
 
     def disputed(self, key: int, facts: list[Fact]) -> set[str]:
-        """The assertion ids that are a side of a conflict."""
-        pairs = self.reading.rows(_CONFLICTS_OF_KEY, key=key)
-        ids = {id for pair in pairs for id in pair if id}
+        """The assertion ids that are a side of a conflict; a partition is looked through once."""
+        if key not in self._disputes:
+            pairs = self.reading.rows(_CONFLICTS_OF_KEY, key=key)
+            noted = {id for pair in pairs for id in pair if id}
+            self._disputes[key] = noted, self._clashes(key, facts)
+        noted, clashing = self._disputes[key]
+        return noted | {id for fact in facts if fact.valid_from in clashing for id in fact.ids}
+
+    def _clashes(self, key: int, facts: list[Fact]) -> set[int]:
+        """The instants from which a single-valued partition states several values."""
+        starts: dict[int, set[str]] = defaultdict(set)
         if facts and self.single(facts[0].newest):
-            starts: dict[int, set[str]] = defaultdict(set)
             for row in self.partition(key):
                 if row.valid_from < row.valid_to:
                     starts[row.valid_from].add(row.object_key)
-            clashing = {start for start, objects in starts.items() if len(objects) > 1}
-            ids |= {id for fact in facts if fact.valid_from in clashing for id in fact.ids}
-        return ids
+        return {start for start, objects in starts.items() if len(objects) > 1}
+
+    def _hidden(self, drawer: str) -> bool:
+        if drawer not in self._hidden_drawers:
+            self._hidden_drawers[drawer] = self.reading.hidden(drawer)
+        return self._hidden_drawers[drawer]
 
     def _fact(
         self, fact: Fact, sources: dict[str, list[dict[str, Any]]], disputed: set[str]

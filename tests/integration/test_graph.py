@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
+from projections.reading import Reading
+from projections.tables import Prepared
 from tests.palaces import Device, Fleet, deliver
 
 CITY = {"subject": "Kiran", "predicate": "city"}
@@ -219,3 +222,25 @@ def test_a_conflict_over_a_missing_fact_names_no_id(
     assert (conflict["right"]["id"], conflict["right"]["tool"]) == (None, "kg_invalidate")
     op_id = conflict["right"]["op_id"]
     assert reader.show_operation(op_id=op_id)["operation"]["payload"]["object"] == "Lyon"
+
+
+@pytest.mark.parametrize("cardinality", ["one", "many"])
+def test_a_timeline_looks_through_a_partition_once(
+    ada: Device, cardinality: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.kg_declare_predicate(predicate="city", cardinality=cardinality)
+    tea = ada.add_drawer(wing="home", room="notes", content="tea")["drawer_id"]
+    for month in range(1, 10):
+        start = f"2025-0{month}-01"
+        ada.kg_add(**CITY, object=f"{month}", valid_from=start, source_drawer_id=tea)
+    asked: list[str] = []
+    rows = Reading.rows
+
+    def noted(reading: Reading, statement: Prepared, **parameters: Any) -> Sequence[Any]:
+        asked.append(f"{statement.sql} {parameters.get('object')}")
+        return rows(reading, statement, **parameters)
+
+    monkeypatch.setattr(Reading, "rows", noted)
+    facts = ada.kg_timeline(limit=200)["facts"]
+    assert [fact["sources"][0]["hidden"] for fact in facts] == [False] * 9
+    assert max(asked.count(one) for one in asked) <= 2
