@@ -6,6 +6,7 @@ Protects what a disabled session may see: nothing here is read from a payload.
 from __future__ import annotations
 
 import sqlite3
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -58,7 +59,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
         "log_id": checkpoint.log_id,
         "device": reading.device,
         "schema": SCHEMA,
-        "versions": {"product": version("palacelog"), "sqlite": sqlite3.sqlite_version},
+        "versions": {"product": _version(), "sqlite": sqlite3.sqlite_version},
         "head": head,
         "logged_at": show(checkpoint.logged_at) if checkpoint.position else None,
         "totals": {
@@ -72,6 +73,11 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
         "projections": [_views_state(checkpoint.position, head)],
         "trail": {"noted": 0, "lost": 0},
     }
+
+
+@cache
+def _version() -> str:
+    return version("palacelog")
 
 
 def _count(reading: Reading, statement: Prepared) -> int:
