@@ -11,6 +11,7 @@ import pytest
 from freezegun.api import FrozenDateTimeFactory
 
 from domain.operation import Operation
+from projections.queries import drawer_lists
 from projections.queries.drawer_lists import _Filters, _page, _total
 from projections.tables import Prepared
 from replay.log import Log
@@ -82,6 +83,21 @@ def test_a_list_holds_what_was_chosen_newest_first(
     answer = shelf.list_drawers(**chosen)
     assert "".join(line["preview"] for line in answer["drawers"]) == texts
     assert answer["total"] == len(texts)
+
+
+def test_a_full_wing_or_room_is_walked_to_the_same_list(
+    shelf: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it holds few, its drawers are sorted instead."""
+    places = ({"wing": "work"}, {"room": "NOTES"}, {"wing": "home", "room": "notes"})
+    others = ({}, {"tag": "blue"}, {"since": "2026-04-02"}, {"known_at": "@3"}, {"limit": 1})
+    for place, other in product(places, others):
+        for moment in ({}, {"include_historical": True}, {"from_": "2026-02"}):
+            asked = place | other | moment
+            few = shelf.list_drawers(**asked)
+            with monkeypatch.context() as patch:
+                patch.setattr(drawer_lists, "FEW", -1)
+                assert shelf.list_drawers(**asked) == few
 
 
 def test_a_line_says_where_a_drawer_is_and_how_it_stands(shelf: Device) -> None:
