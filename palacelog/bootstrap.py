@@ -34,11 +34,13 @@ class Restored(NamedTuple):
     """A palace made from a backup.
 
     Attributes:
+        device: who it is from now on.
         parent: `log_id@position` that its log goes on from.
         aside: where the log is that was there before; None where there was none.
     """
 
     path: Path
+    device: str
     parent: str
     position: int
     aside: Path | None
@@ -172,14 +174,14 @@ def restore_palace(
     there = folders.PalaceFolder(path.expanduser().resolve())
     if not there.about.is_file():
         folder = folders.prepare(path, force=force)
-        staged, parent = stage_log(source, folder.log, system.log_id())
+        staged, about = stage_log(source, folder.log, system.log_id())
         put_in_place(staged, folder.log)
         folders.finish(folder, system.palace_id())
         aside = None
     elif replace:
         folder = folders.existing(path)
         with _locked(folder) as lock, lock.held():
-            staged, parent = stage_log(source, folder.log, system.log_id())
+            staged, about = stage_log(source, folder.log, system.log_id())
             aside = set_aside(folder.path, folder.log, folder.views)
             put_in_place(staged, folder.log)
     else:
@@ -190,7 +192,7 @@ def restore_palace(
         )
     with _locked(folder) as lock:
         position = restored_views(folder.log, Generations(folder.views), lock, progress)
-    return Restored(folder.path, parent, position, aside)
+    return Restored(folder.path, about.device, about.parent, position, aside)
 
 
 @contextmanager

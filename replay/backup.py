@@ -2,8 +2,9 @@
 copy.
 
 Protects history from two lives: a restored log has an identity of its own and names the one that it
-came from, so that devices and views notice. A backup holds no `palace.toml`, so that it cannot be
-used as a palace by mistake.
+came from, and its device goes on as the next incarnation, so that nothing it writes stands under a
+number that was used after the backup. A backup holds no `palace.toml`, so that it cannot be used as
+a palace by mistake.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from domain.errors import Damaged, InvalidInput, Refused, Unusable
 from domain.operation import SCHEMA, Head
 from projections.generations import Generations, sync_folder
 from replay.crash_points import reach
+from replay.incarnation import incarnations_in, next_life
 from replay.log import About, Log
 from replay.rebuild import Progress, rebuild
 from replay.storage_errors import in_words
@@ -119,28 +121,36 @@ def read_manifest(source: Path) -> dict[str, Any]:
     return manifest
 
 
-def stage_log(source: Path, log_path: Path, log_id: str) -> tuple[Path, str]:
+def stage_log(source: Path, log_path: Path, log_id: str) -> tuple[Path, About]:
     """Copy a backup's log to beside where it belongs, under an identity of its own; returns the
-    copy, and its parent `log_id@position`. Nothing has changed yet, and nothing does if this fails.
+    copy, and what it says about itself. Nothing has changed yet, and nothing does if this fails.
 
     Args:
+        log_path: where it belongs. The log that is there now may have gone on under further
+            incarnations; those are not used again.
         log_id: the new identity.
     """
-    manifest = read_manifest(source)
+    read_manifest(source)
     staged = log_path.with_name(f".{log_path.name}.restoring")
     _remove(staged)  # what a restore left that died: its WAL must not join this log
-    parent = f"{manifest['log_id']}@{manifest['position']}"
     with _gone_unless_whole(staged):
         shutil.copyfile(source / LOG_COPY, staged)
         staged.chmod(0o600)
         with closing(Log(staged)) as log:
             with log.writing():
-                log.save_about(log.about._replace(log_id=log_id, parent=parent))
+                log.save_about(next_life(log, log_id, _names_used(log_path, log.about.device)))
                 log.commit()
             log.move_wal("TRUNCATE")
+            about = log.about
         _sync(staged)
     reach("restore.copied")
-    return staged, parent
+    return staged, about
+
+
+def _names_used(log_path: Path, device: str) -> list[str]:
+    """The incarnations of a device that the log which is there knows, and those set aside."""
+    aside = log_path.parent.glob(f"{SET_ASIDE}/*/{log_path.name}")
+    return [name for path in (log_path, *aside) for name in incarnations_in(path, device)]
 
 
 def put_in_place(staged: Path, log_path: Path) -> None:

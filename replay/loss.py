@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from domain.errors import Refused
-from domain.identity import next_incarnation
 from projections.generations import Generations
 from projections.views import Checkpoint, Views
 from replay.crash_points import reach
+from replay.incarnation import next_life
 from replay.log import Log
 from replay.rebuild import Progress, rebuild
 from replay.storage_errors import in_words
@@ -54,22 +54,12 @@ def accept_loss(
                 f"The log holds all {position} positions that were seen; nothing is lost.",
                 "Go on as you are; `palacelog log verify` looks for damage.",
             )
-        about = log.about
-        head = log.stream_head(about.device)
-        device = next_incarnation(about.device)
         with log.writing():
-            log.save_about(
-                about._replace(
-                    log_id=log_id,
-                    device=device,
-                    parent=f"{about.log_id}@{position}",
-                    goes_on=f"{about.device}/{head.local_seq}/{head.chain.hex()}",
-                )
-            )
+            log.save_about(next_life(log, log_id))
             log.commit()
         reach("accept_loss.recorded")
     rebuild(log, generations, lock, progress)
-    return AcceptedLoss(position + 1, seen.position, log_id, device)
+    return AcceptedLoss(position + 1, seen.position, log_id, log.about.device)
 
 
 def _seen(generations: Generations) -> Checkpoint:

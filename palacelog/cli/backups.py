@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,6 @@ from domain.gate import READ, WRITE
 from palacelog.cli import output
 from palacelog.cli.invocation import Parts, asked_now
 from palacelog.cli.progress import bar, busy
-
-if TYPE_CHECKING:
-    pass
 
 
 def backup(
@@ -54,6 +51,9 @@ def restore(
 ) -> None:
     """Make a palace from a backup. Its log gets an identity of its own and names its parent.
 
+    The device goes on as its next incarnation, so that no number is used twice. What it wrote after
+    the backup and sent to a primary comes back when the primary's export of it is replayed here.
+
     Example:
       palacelog --palace ~/restored restore ~/backups/monday
     """
@@ -67,6 +67,7 @@ def restore(
         )
     document = {
         "palace": str(done.path),
+        "device": done.device,
         "parent": done.parent,
         "position": done.position,
         "set_aside": None if done.aside is None else str(done.aside),

@@ -156,6 +156,7 @@ def test_a_backup_becomes_a_palace_beside_or_in_place(line: CommandLine, tmp_pat
     restored = beside("restore", tmp_path / "backup")
     assert restored["parent"] == f"{made['log_id']}@1"
     assert restored["set_aside"] is None
+    assert restored["device"] == beside("status")["device"] == f"{line('status')['device']}~2"
     assert beside("digest")["drawers"] == before["drawers"]
 
     with line.stops(1, "palace::exists"):

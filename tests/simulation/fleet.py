@@ -14,6 +14,7 @@ from typing import Any
 
 from domain.catalog import ACKNOWLEDGED
 from domain.errors import InvalidInput, Refused
+from domain.identity import base_device
 from domain.operation import Context, Operation
 from palacelog.bootstrap import House, create_palace, open_palace, restore_palace
 from palacelog.system import System
@@ -100,6 +101,15 @@ class Replica:
         """Everything that the log holds, in order of arrival."""
         return list(self.house.log.after(0, 100_000))
 
+    @property
+    def device(self) -> str:
+        """Who it is now: its name, with its incarnation."""
+        return self.house.log.about.device
+
+    def own_streams(self) -> list[str]:
+        """The devices that it has been, as far as its log holds their shared streams."""
+        return [one for one in self.streams() if base_device(one) == self.name]
+
     def held(self, device: str) -> int:
         """How far the log holds the shared stream of a device."""
         return self.house.log.stream_head(device).local_seq
@@ -147,7 +157,7 @@ class Replica:
         backup(self.house.log, target)
 
     def restore(self, source: Path) -> None:
-        """Go back to a backup, under a new log_id."""
+        """Go back to a backup, under a new log_id and as the next incarnation."""
         self.house.close()
         restore_palace(source, self.folder, replace=True, system=self.machine)
         self.house = self._opened()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from domain.errors import PalaceError, Refused
+from domain.identity import base_device
 from tests.simulation import checks
 from tests.simulation.calls import Words, a_read, a_write
 from tests.simulation.fleet import DAY, MINUTE, YEAR, Fleet, Replica
@@ -143,7 +144,7 @@ class History:
 
     def export(self, who: Replica, chance: random.Random) -> None:
         """Write what waits, or what comes behind any number."""
-        some = chance.randint(1, who.held(who.name) + 1)
+        some = chance.randint(1, who.held(who.device) + 1)
         self.post.export(who, first=some if chance.random() < 0.3 else None)
 
     def deliver(self, who: Replica, chance: random.Random) -> None:
@@ -172,7 +173,7 @@ class History:
         may = [
             one
             for one in self.post.letters
-            if self.plan.mesh or who.name in (hub, one.device) or one.source == hub
+            if self.plan.mesh or who.name in (hub, base_device(one.device)) or one.source == hub
         ]
         return chance.choice(may[-6:] if chance.random() < 0.7 else may) if may else None
 
@@ -242,17 +243,16 @@ class History:
             return
         who.restore(chance.choice(kept))
         self.seen["a device was restored"] += 1
-        self.post.forget(who.name)
         others = [one for one in self.fleet.everyone if one is not who]
-        source = max(others, key=lambda one: one.held(who.name))
-        if source.held(who.name) > who.held(who.name):
-            letter = self.post.export(source, who.name, who.held(who.name) + 1)
-            self.post.deliver(letter, who)
-        left = who.held(who.name)
+        for device in sorted({name for one in others for name in one.streams()}):
+            source = max(others, key=lambda one: one.held(device))
+            if base_device(device) == who.name and source.held(device) > who.held(device):
+                self.post.deliver(self.post.export(source, device, who.held(device) + 1), who)
         self.answered = {
             op_id: answer
             for op_id, answer in self.answered.items()
-            if answer["origin_device"] != who.name or answer["local_seq"] <= left
+            if base_device(answer["origin_device"]) != who.name
+            or answer["local_seq"] <= who.held(answer["origin_device"])
         }
         self.keyed = {place: made for place, made in self.keyed.items() if place[0] != who.name}
 
@@ -265,8 +265,10 @@ class History:
         bounded = (one for one in primary.operations() if one.order_hlc < one.header.hlc)
         self.seen["a stamp was bounded"] += sum(1 for _ in bounded)
         for device in self.fleet.devices:
-            self.post.deliver(self.post.export(device), primary)
-            assert self.post.acknowledge(self.post.receipts[-1], device)
+            for stream in sorted({device.device, *device.own_streams()}):
+                known = device.held(stream) > 0
+                self.post.deliver(self.post.export(device, stream if known else None), primary)
+                assert self.post.acknowledge(self.post.receipts[-1], device)
         for device in self.fleet.devices:
             self._hear(device)
 

@@ -123,10 +123,6 @@ class Post:
             assert target.house.log.head() == before
         return refused is None
 
-    def forget(self, device: str) -> None:
-        """Nothing of a device is under way any more: it died, and its letters with it."""
-        self.letters = [one for one in self.letters if one.device != device]
-
     def _path(self, suffix: str) -> Path:
         self._written += 1
         return self._folder / f"{self._written:04d}.{suffix}"
