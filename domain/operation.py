@@ -241,6 +241,40 @@ def record(
     return recorded
 
 
+def record_again(
+    recorded: Recorded,
+    *,
+    device: str,
+    before: StreamHead,
+    payload: bytes | None,
+    parent: dict[str, Any] | None,
+) -> Recorded:
+    """Give an event of a stream that forked its place in another incarnation's stream.
+
+    Who asked, when and over what stay as they were recorded; `root_op_id` names the operation that
+    it was first.
+
+    Args:
+        before: head of the stream that it continues.
+        payload: its payload in canonical JSON, naming what it refers to as that is named now.
+        parent: of the first event of the incarnation (see `Draft`).
+    """
+    header, nonce, local_seq = recorded.header, recorded.nonce, before.local_seq + 1
+    hashed = bytes.fromhex(header.payload_digest)
+    if payload is not None and nonce is not None:
+        hashed = digest(nonce, payload)
+    header = header._replace(
+        op_id=operation_id(device, header.stream, local_seq, header.tool, hashed),
+        origin_device=device,
+        local_seq=local_seq,
+        payload_digest=hashed.hex(),
+        parent=parent,
+        root_op_id=header.root_op_id or header.op_id,
+    )
+    header_bytes = header.encoded()
+    return Recorded(header, header_bytes, payload, nonce, chain(before.chain, header_bytes))
+
+
 def asked_digest(nonce: bytes, tool: str, asked: dict[str, Any]) -> bytes:
     """What a key is compared by: 32 bytes over nonce, tool and the arguments as asked."""
     return digest(nonce, tool, canonical(asked))

@@ -163,9 +163,7 @@ def set_aside(folder: Path, log_path: Path, views_folder: Path) -> Path:
     """Move a palace's log and views out of the way, whole; under its write lock. Nothing is
     deleted.
     """
-    number = 1
-    while (place := folder / SET_ASIDE / f"{number:03d}").exists():
-        number += 1
+    place = next_aside(folder)
     place.mkdir(mode=0o700, parents=True)
     for path in sorted(log_path.parent.glob(f"{log_path.name}*")):
         os.replace(path, place / path.name)
@@ -174,6 +172,14 @@ def set_aside(folder: Path, log_path: Path, views_folder: Path) -> Path:
     sync_folder(place)
     sync_folder(folder)
     reach("restore.set_aside")
+    return place
+
+
+def next_aside(folder: Path) -> Path:
+    """Where in a palace's folder the next log is set aside; nothing is there yet."""
+    number = 1
+    while (place := folder / SET_ASIDE / f"{number:03d}").exists():
+        number += 1
     return place
 
 

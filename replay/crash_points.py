@@ -23,6 +23,7 @@ POINTS: Final = (
     "restore.copied",
     "restore.set_aside",
     "accept_loss.recorded",
+    "fork.recorded",
     "outbox.written",
 )
 

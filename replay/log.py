@@ -299,7 +299,7 @@ class Log:
         with self._app.datastore.transaction(commit=False) as cursor:
             for name, value in about._asdict().items():
                 cursor.execute(_SAVE_ABOUT, (name, _sealed(name, str(value))))
-        self.about = about
+        self.about, self._head, self._streams = about, EMPTY_LOG, {}  # heads are read anew
 
     def move_wal(self, how: str = "PASSIVE") -> None:
         """Move the WAL into the file; under the write lock."""

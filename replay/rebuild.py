@@ -51,7 +51,7 @@ def rebuild(
     guard = generations.folder / LOCK_FILE
     with only_one(guard, lock.timeout_seconds, "a rebuild"):
         check_identity(log)
-        _check_witness(log, generations)
+        check_witness(log, generations)
         return _rebuild(log, generations, lock, progress)
 
 
@@ -84,7 +84,7 @@ def first_generation(log: Log, generations: Generations) -> None:
     generations.switch(path)
 
 
-def _check_witness(log: Log, generations: Generations) -> None:
+def check_witness(log: Log, generations: Generations) -> None:
     """A lost tail must not be forgotten: the views that saw it are the only witness."""
     try:
         with closing(generations.opened(Views)) as views:

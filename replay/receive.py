@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from domain.acceptance import Appended, Duplicate, Outcome, Rejected
+from domain.acceptance import Appended, Duplicate, Forked, Outcome, Rejected
 from domain.errors import Incomplete, PalaceError
 from domain.operation import BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Recorded
 from replay.outbox_file import Incoming, OutboxHead, read_events, read_head
@@ -73,7 +73,7 @@ def incomplete(replayed: Iterable[Replayed]) -> PalaceError | None:
     return Incomplete(
         f"replay::{type(outcome).__name__.lower()}",
         f"{one.path.name} stopped at {one.device} {local_seq}: {explain(outcome)}.",
-        _CURES.get(type(outcome).__name__, "Look at the event with `palacelog outbox list`."),
+        _cure(one, local_seq, outcome),
     )
 
 
@@ -85,10 +85,26 @@ def explain(outcome: Outcome) -> str:
 
 _CURES = {
     "Gap": "Replay the file that holds the events before it, then this one again.",
-    "Forked": "The device's log was copied or restored: export it under its next incarnation.",
     "Later": "Install a newer palacelog here, then replay the file again.",
     "Rejected": "Void or correct the operation on its device, and export again.",
 }
+
+
+def _cure(file: Replayed, stopped_at: int, outcome: Outcome) -> str:
+    if not isinstance(outcome, Forked):
+        name = type(outcome).__name__
+        return _CURES.get(name, "Look at the event with `palacelog outbox list`.")
+    if file.first == stopped_at > 1:
+        # What comes before the file is not in it: the two may have parted there.
+        return (
+            f"The device's log was copied or restored. Export {file.device} there with `--from 1` "
+            "and replay that file: it shows where the two part."
+        )
+    return (
+        "The device's log was copied or restored. Move there what it wrote since with "
+        f"`palacelog outbox fork --device {file.device} --after {outcome.local_seq}`, then export "
+        "and replay again."
+    )
 
 
 def _apply(

@@ -14,7 +14,7 @@ import typer
 from domain.gate import READ, WRITE
 from palacelog.cli import output
 from palacelog.cli.invocation import Invocation, asked_now
-from palacelog.cli.progress import busy
+from palacelog.cli.progress import bar, busy
 
 app = typer.Typer(help="Look at what no primary has acknowledged, and take it there by file.",
                   no_args_is_help=True)  # fmt: skip
@@ -89,6 +89,48 @@ def acknowledge(
     with invocation.house() as house:
         done = outbox.acknowledge(house.log, house.palace.writer, receipt)
     output.show(invocation.as_json, done._asdict())
+
+
+@app.command()
+def fork(
+    context: typer.Context,
+    after: Annotated[
+        int, typer.Option(min=0, help="The last number in common, as `palacelog replay` said.")
+    ],
+    device: Annotated[
+        str | None, typer.Option(help="The stream that forked; default this device's.")
+    ] = None,
+) -> None:
+    """Leave a fork: this palace was copied, and a primary took what the other copy wrote.
+
+    What was written here since moves to the device's next incarnation and waits in its outbox; what
+    the other copy wrote can be replayed here. The log as it was is set aside as a backup first.
+
+    Example:
+      palacelog outbox fork --after 12
+    """
+    invocation = asked_now(context)
+    invocation.gate("outbox fork", WRITE)
+    from palacelog.system import System
+    from replay.fork import leave_fork
+
+    with invocation.parts() as parts, bar("Making the views") as progress:
+        done = leave_fork(
+            parts.log,
+            parts.generations,
+            parts.lock,
+            stream=device or parts.log.about.device,
+            after=after,
+            log_id=System().log_id(),
+            progress=progress,
+        )
+    document = {
+        "moved": done.events,
+        "log_id": done.log_id,
+        "device": done.device,
+        "set_aside": str(done.aside),
+    }
+    output.show(invocation.as_json, document)
 
 
 def _waiting(invocation: Invocation, limit: int) -> dict[str, Any]:

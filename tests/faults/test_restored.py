@@ -7,13 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from domain.acceptance import Forked
 from palacelog.bootstrap import House, create_palace, open_palace, restore_palace
+from palacelog.system import System
 from replay.backup import backup
-from replay.outbox import export_outbox
-from replay.receive import Replayed, replay_file
-from tests.faults.judging import sound
+from replay.fork import Moved, leave_fork
+from replay.outbox import acknowledge, export_outbox, write_receipt
+from replay.receive import Replayed, incomplete, replay_file
+from tests.faults.damage import copied
+from tests.faults.failing import failing
+from tests.faults.judging import error_of, findings, refused, sound
+from tests.faults.processes import Child, Report
 from tests.faults.work import note, write
-from tests.palaces import operations, state_of
+from tests.palaces import digest_of, fingerprint, operations, state_of
 
 BEFORE, AFTER = 5, 3
 
@@ -87,3 +93,159 @@ def test_an_incarnation_that_never_wrote_hands_on_its_parent(folder: Path, tmp_p
         parent = operations(ada)[-1].header.parent
     assert parent is not None
     assert (parent["device"], parent["local_seq"]) == ("ada", BEFORE)
+
+
+@pytest.fixture
+def copy(folder: Path, tmp_path: Path, primary: House) -> Path:
+    """A copy of the palace, both of which wrote on; the primary took what the other one wrote."""
+    path = copied(folder, tmp_path / "copy" / "ada")
+    with open_palace(folder) as ada:
+        for text in ("here", "and here"):
+            note(ada, text)
+        sent(ada, primary)
+    with open_palace(path) as ada:
+        gone = note(ada, "comes again")["drawer_id"]
+        ada.palace.call("delete_drawer", {"drawer_id": gone})
+        assert note(ada, "comes again")["drawer_id"] == gone
+        write(ada, "there", 10)
+    return path
+
+
+WRITTEN, MOVED = BEFORE + AFTER, 13
+
+
+def fork_left(folder: Path, after: int, stream: str = "ada") -> Moved:
+    with open_palace(folder) as house:
+        return left(house, after, stream)
+
+
+def left(house: House, after: int, stream: str = "ada") -> Moved:
+    return leave_fork(
+        house.log,
+        house.generations,
+        house.lock,
+        stream=stream,
+        after=after,
+        log_id=System().log_id(),
+        progress=lambda *_: None,
+    )
+
+
+def test_what_a_copy_wrote_moves_to_its_next_incarnation_and_all_agree(
+    folder: Path, copy: Path, primary: House
+) -> None:
+    with open_palace(copy) as there:
+        stopped = sent(there, primary)
+        assert stopped.stopped == (WRITTEN + 1, Forked(WRITTEN))
+        error = incomplete([stopped])
+        assert error is not None
+        assert f"outbox fork --device ada --after {WRITTEN}`" in error.help
+        assert sent(primary, there, "ada").stopped == (WRITTEN + 1, Forked(WRITTEN))
+        old = operations(there)
+
+    moved = fork_left(copy, WRITTEN)
+    assert (moved.device, moved.events) == ("ada~2", MOVED)
+    with open_palace(copy) as there, open_palace(folder) as here:
+        new = operations(there)
+        assert new[:WRITTEN] == old[:WRITTEN]
+        kept = [one.header for one in new[WRITTEN:]]
+        assert [one.root_op_id for one in kept] == [one.header.op_id for one in old[WRITTEN:]]
+        assert [one.hlc for one in kept] == [one.header.hlc for one in old[WRITTEN:]]
+        chain = old[WRITTEN - 1].recorded.chain.hex()
+        assert kept[0].parent == {"device": "ada", "local_seq": WRITTEN, "chain": chain}
+
+        note(there, "goes on")
+        replayed = sent(there, primary)
+        assert (replayed.device, replayed.appended, replayed.stopped) == ("ada~2", MOVED + 1, None)
+        assert sent(primary, there, "ada").appended == 2
+        assert sent(primary, here, "ada~2").appended == MOVED + 1
+        assert state_of(there) == state_of(primary) == state_of(here)
+        texts = there.palace.call("list_drawers", {"room": "notes", "wing": "home"})
+        assert texts["total"] == 4
+    for palace in (copy, folder):
+        sound(palace)
+
+
+def test_a_fork_is_left_by_whole_or_not_at_all_and_the_log_before_it_is_kept(
+    copy: Path, tmp_path: Path
+) -> None:
+    before = fingerprint_of(copy)
+    with Child(leave_and_die, copy, WRITTEN) as child:
+        assert child.dies() == ([], "fork.recorded")
+    assert len(sound(copy, brings=["views::other_log"])) == WRITTEN + MOVED
+    restore_palace(copy / "set-aside" / "001", tmp_path / "again")
+    with open_palace(tmp_path / "again") as again:
+        assert digest_of(again) | {"log_id": None} == before
+
+    path = copied(copy, tmp_path / "failing" / "ada")
+    with open_palace(path) as house:
+        note(house, "since")
+    kinds = set()
+    for number in range(1, 160, 4):
+        palace = copied(path, tmp_path / "attempt")
+        with failing() as fault, open_palace(palace) as house:
+            fault.arm(number)
+            error = error_of(lambda at=house: left(at, MOVED, "ada~2"))
+            fault.mend()
+            device = house.log.about.device
+        kinds.add((device, error is None))
+        with open_palace(palace) as house:
+            assert len(operations(house)) == WRITTEN + MOVED + 2
+        assert findings(palace) == []
+    assert kinds == {("ada~2", False), ("ada~3", False), ("ada~3", True)}
+
+
+def leave_and_die(report: Report, folder: Path, after: int) -> None:
+    report.die_at("fork.recorded")
+    fork_left(folder, after)
+
+
+def fingerprint_of(folder: Path) -> dict[str, object]:
+    with open_palace(folder) as house:
+        return digest_of(house) | {"log_id": None}
+
+
+def test_who_had_the_copy_open_does_not_go_on_as_who_it_was(copy: Path) -> None:
+    with open_palace(copy) as early:
+        note(early, "before")
+        fork_left(copy, WRITTEN)
+        with refused("log::replaced"):
+            note(early, "after")
+    assert len(sound(copy)) == WRITTEN + MOVED + 1
+
+
+@pytest.mark.parametrize(
+    ("stream", "after", "code"),
+    [
+        ("ada", WRITTEN + MOVED, "outbox::not_forked"),
+        ("ada", WRITTEN + MOVED + 1, "outbox::no_such_part"),
+        ("ada", -1, "outbox::no_such_part"),
+        ("bob", 0, "outbox::no_such_part"),
+        ("ada", WRITTEN - 1, "outbox::acknowledged"),
+    ],
+)
+def test_what_did_not_fork_there_is_not_moved(
+    copy: Path, primary: House, tmp_path: Path, stream: str, after: int, code: str
+) -> None:
+    with open_palace(copy) as ada:
+        stopped = sent(ada, primary)
+        with primary.palace.reading() as reading:
+            write_receipt(primary.log, reading, [stopped], tmp_path / "receipt")
+        acknowledge(ada.log, ada.palace.writer, tmp_path / "receipt")
+        before = fingerprint(ada)
+        with refused(code):
+            left(ada, after, stream)
+        assert fingerprint(ada) == before
+    assert not (copy / "set-aside").exists()
+
+
+def test_a_file_that_begins_behind_a_fork_says_how_to_find_it(
+    copy: Path, tmp_path: Path, primary: House
+) -> None:
+    with open_palace(copy) as ada, ada.palace.reading() as reading:
+        export_outbox(ada.log, reading, tmp_path / "part", "ada", WRITTEN + 2)
+    stopped = replay_file(tmp_path / "part", primary.palace.writer)
+    error = incomplete([stopped])
+    assert error is not None
+    assert error.code == "palacelog::replay::forked"
+    assert "--from 1" in error.help

@@ -179,7 +179,8 @@ def test_status_and_digest_answer_on_an_empty_palace(line: CommandLine) -> None:
     [
         (
             "read_only",
-            ["call add_drawer {}", "replay x", "restore x", "outbox acknowledge x", "accept-loss"],
+            ["call add_drawer {}", "replay x", "restore x", "outbox acknowledge x",
+             "outbox fork --after 1", "accept-loss"],
             ["call list_drawers", "log list", "outbox list", "log export {file}", "backup {file}"],
         ),
         (

@@ -37,8 +37,8 @@ def help_of(path: tuple[str, ...]) -> str:
 def test_there_are_the_commands_that_are_promised() -> None:
     promised = {
         "init", "status", "doctor", "demo", "call", "tools", "log list", "log show", "log verify",
-        "log export", "outbox list", "outbox export", "outbox acknowledge", "replay", "rebuild",
-        "digest", "backup", "restore", "accept-loss",
+        "log export", "outbox list", "outbox export", "outbox acknowledge", "outbox fork", "replay",
+        "rebuild", "digest", "backup", "restore", "accept-loss",
     }  # fmt: skip
     found = {" ".join(path) for path in commands()} - {"", "log", "outbox"}
     assert found == promised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -243,3 +244,31 @@ def test_a_receipt_that_cannot_be_written_is_noticed_before_anything_is_replayed
     file.write_bytes(b"".join(exported))
     with primary.stops(2, "input::invalid", names="--receipt"):
         primary("replay", file, "--receipt", tmp_path / "no" / "receipt.json")
+
+
+def test_a_copied_device_leaves_the_fork_and_both_lives_are_held(
+    tmp_path: Path, primary: CommandLine
+) -> None:
+    """Promise 8: what the error advises drains the outbox."""
+    laptop = new_line(tmp_path / "laptop")
+    laptop.call("add_drawer", wing="home", room="notes", content="in common")
+    shutil.copytree(laptop.palace, tmp_path / "copy")
+    copy, files = CommandLine(tmp_path / "copy"), [tmp_path / "one", tmp_path / "other"]
+    for line, file in ((laptop, files[0]), (copy, files[1])):
+        line.call("add_drawer", wing="home", room="notes", content=str(file))
+        line("outbox", "export", file)
+    primary("replay", files[0])
+    ended = primary.run("replay", files[1])
+    assert "`palacelog outbox fork --device laptop --after 1`" in ended.errors[0]["help"]
+
+    done = copy("outbox", "fork", "--device", "laptop", "--after", "1")
+    assert (done["device"], done["moved"]) == ("laptop~2", 1)
+    assert (Path(done["set_aside"]) / "backup.json").is_file()
+    copy("outbox", "export", files[1])
+    primary("replay", files[1])
+    primary("outbox", "export", files[0], "--device", "laptop", "--from", "1")
+    copy("replay", files[0])
+    held = [primary.call("list_drawers")["total"], copy.call("list_drawers")["total"]]
+    assert held == [4, 3]
+    with copy.stops(1, "outbox::not_forked"):
+        copy("outbox", "fork", "--after", "1")

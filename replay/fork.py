@@ -1,0 +1,198 @@
+"""Leaving a fork: what a copied log wrote since moves to the device's next incarnation.
+
+Protects what was written on both sides: a primary that took the other copy's events under the same
+numbers takes these under new ones. They are recorded again in the place of the old ones, not beside
+them, so that no view counts one twice and the other side's events can come in too. It is the one
+change to events that stand in a log; hence a backup first, one transaction, and a new identity of
+the log, from which the views are made again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from domain.canonical import ZERO_HASH, canonical
+from domain.catalog import ACKNOWLEDGED
+from domain.errors import InvalidInput, Refused
+from domain.identity import base_device, fact_id, stream_id
+from domain.operation import NOTHING_YET, Operation, Recorded, StreamHead, link, record_again
+from projections.generations import Generations
+from replay.backup import backup, next_aside
+from replay.crash_points import reach
+from replay.incarnation import incarnations, next_life
+from replay.log import AT_ONCE, Log
+from replay.rebuild import Progress, check_witness, rebuild
+from replay.storage_errors import in_words
+from replay.store import logged_event
+from replay.witness import check_identity
+from replay.write_lock import WriteLock
+
+_PUT: Final = (
+    "UPDATE stored_events SET originator_id = ?, originator_version = ?, state = ? WHERE rowid = ?"
+)
+_NAMING: Final = ("revives", "fact_ids", "superseded", "held")
+"""The fields of payloads that name operations, or facts whose ids follow from one."""
+
+
+class Moved(NamedTuple):
+    """What was moved, and who the palace is from now on.
+
+    Attributes:
+        events: how many operations were moved.
+        aside: a backup of the log as it was.
+    """
+
+    events: int
+    log_id: str
+    device: str
+    aside: Path
+
+
+@in_words()
+def leave_fork(
+    log: Log,
+    generations: Generations,
+    lock: WriteLock,
+    *,
+    stream: str,
+    after: int,
+    log_id: str,
+    progress: Progress,
+) -> Moved:
+    """Move what this device wrote after a fork to its next incarnation.
+
+    Args:
+        stream: the incarnation whose shared stream forked.
+        after: the last local_seq that both sides have in common.
+        log_id: the log's new identity.
+
+    Raises:
+        InvalidInput: the stream is not this device's, or is not that long.
+        Refused: nothing was written after it; or a primary has acknowledged more, so that the
+            stream did not fork there.
+        Unusable: the log has lost its tail.
+    """
+    with lock.held():
+        log.check_file()
+        check_identity(log)
+        check_witness(log, generations)
+        _refuse(log, stream, after)
+        aside = backup(log, next_aside(log.path.parent)).path
+        about = next_life(log, log_id)
+        with log.writing():
+            events = _move(log, stream, after, about.device)
+            log.save_about(about._replace(goes_on=""))
+            log.commit()
+        reach("fork.recorded")
+    rebuild(log, generations, lock, progress)
+    return Moved(events, log_id, about.device, aside)
+
+
+def _refuse(log: Log, stream: str, after: int) -> None:
+    head = log.stream_head(stream).local_seq
+    if base_device(stream) != base_device(log.about.device) or not 0 <= after <= head:
+        raise InvalidInput(
+            "outbox::no_such_part",
+            f"This palace wrote {stream} up to {head}; there is no {after} in it.",
+            "See `palacelog outbox list` for what there is.",
+        )
+    if after == head:
+        raise Refused(
+            "outbox::not_forked",
+            f"Nothing was written to {stream} after {after}.",
+            "Go on as you are.",
+        )
+    acknowledged = _acknowledged(log, stream)
+    if after < acknowledged:
+        raise Refused(
+            "outbox::acknowledged",
+            f"A primary has acknowledged {stream} up to {acknowledged}: it forked after that.",
+            "Export it with `--from 1` and replay that: it shows where the two part.",
+        )
+
+
+def _acknowledged(log: Log, stream: str) -> int:
+    """How far a stream was acknowledged, read from the log itself: views may lag."""
+    upto, after = 0, 0
+    for device in incarnations(log, stream):
+        local, after = stream_id(device, "local"), 0
+        while found := log.stream(local, after, AT_ONCE):
+            after = found[-1].header.local_seq
+            for one in found:
+                if one.header.tool == ACKNOWLEDGED and one.payload is not None:
+                    told = orjson.loads(one.payload)
+                    upto = max(upto, told["upto"] if told["stream_device"] == stream else 0)
+    return upto
+
+
+def _move(log: Log, stream: str, after: int, device: str) -> int:
+    """Write every event from the first that is moved on again; returns how many were moved."""
+    first = log.stored(stream, after + 1)
+    assert first is not None
+    position = first.position - 1
+    tied = next((one.link for one in log.at([position])), ZERO_HASH) if position else ZERO_HASH
+    moving = _Moving(log, stream, after, device)
+    while found := log.after(position, AT_ONCE):
+        for operation in found:
+            recorded = moving.again(operation.recorded)
+            position, logged_at, order = operation[1:4]
+            tied = link(tied, position, recorded.chain, logged_at, order)
+            _put(log, Operation(recorded, position, logged_at, order, tied))
+    return moving.head.local_seq
+
+
+def _put(log: Log, operation: Operation) -> None:
+    """Write an operation over the one at its position."""
+    stored = log.app.mapper.to_stored_event(logged_event(operation))
+    place = (stored.originator_id, stored.originator_version, stored.state)
+    with log.app.datastore.transaction(commit=False) as cursor:
+        cursor.execute(_PUT, (*place, operation.position))
+
+
+class _Moving:
+    """The new stream as it grows, and what its operations and facts were named before."""
+
+    def __init__(self, log: Log, stream: str, after: int, device: str) -> None:
+        self.head = NOTHING_YET
+        self._stream, self._after, self._device = stream, after, device
+        [common] = log.stream(stream, after - 1, 1) if after else [None]
+        self._chain = ZERO_HASH if common is None else common.chain
+        self._names: dict[str, str] = {}
+
+    def again(self, recorded: Recorded) -> Recorded:
+        """An event as it stands from now on."""
+        header = recorded.header
+        if recorded.stream_id != self._stream or header.local_seq <= self._after:
+            return recorded
+        moved = record_again(
+            recorded,
+            device=self._device,
+            before=self.head,
+            payload=self._renamed(recorded.payload),
+            parent=self._parent(recorded) if self.head == NOTHING_YET else None,
+        )
+        self.head = StreamHead(moved.header.local_seq, moved.chain, -1)
+        old, new = header.op_id, moved.header.op_id
+        self._names |= {old: new, fact_id(old): fact_id(new)}
+        return moved
+
+    def _parent(self, first: Recorded) -> dict[str, Any]:
+        if first.header.parent is not None:
+            return first.header.parent
+        return {"device": self._stream, "local_seq": self._after, "chain": self._chain.hex()}
+
+    def _renamed(self, payload: bytes | None) -> bytes | None:
+        if payload is None:
+            return None
+        fields = orjson.loads(payload)
+        changed: dict[str, Any] = {}
+        for name in _NAMING:
+            value = fields.get(name)
+            if isinstance(value, str):
+                changed[name] = self._names.get(value, value)
+            elif isinstance(value, list):
+                changed[name] = [self._names.get(one, one) for one in value]
+        return canonical(fields | changed) if changed else payload
