@@ -15,10 +15,11 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from domain.canonical import ZERO_HASH, canonical, digest
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, Unusable
 from domain.identity import operation_id, stream_id
 
 SCHEMA: Final = 1
+STAMPS_END: Final = 2**63
 CONTENT_BYTES_MAX: Final = 8 * 1024 * 1024
 EVENT_BYTES_MAX: Final = 16 * 1024 * 1024
 BATCH_EVENTS_MAX: Final = 1_000
@@ -202,7 +203,9 @@ def record(
 
     Raises:
         InvalidInput: `palacelog::input::too_large`, no log would receive such an event.
+        Unusable: `palacelog::clock::exhausted`, there is no stamp left below 2**63.
     """
+    _check_stamp(hlc)
     payload = canonical(draft.payload)
     payload_digest = digest(nonce, payload)
     context = draft.context
@@ -239,6 +242,16 @@ def record(
             "Split it into several calls.",
         )
     return recorded
+
+
+def _check_stamp(hlc: int) -> None:
+    if not 0 <= hlc < STAMPS_END:
+        raise Unusable(
+            "clock::exhausted",
+            f"The operation's stamp would be {hlc}, and no log takes one from 2**63 on.",
+            "Look at this machine's clock, and with `palacelog log list` at events from the far "
+            "future.",
+        )
 
 
 def record_again(

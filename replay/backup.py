@@ -27,6 +27,7 @@ from projections.generations import Generations, sync_folder
 from replay.crash_points import reach
 from replay.incarnation import incarnations_in, next_life
 from replay.log import About, Log
+from replay.outbox_file import private
 from replay.rebuild import Progress, rebuild
 from replay.storage_errors import in_words
 from replay.write_lock import WriteLock
@@ -67,9 +68,9 @@ def backup(log: Log, target: Path) -> BackedUp:
 
 def _copy(log: Log, target: Path) -> tuple[Head, About]:
     copy = target / LOG_COPY
+    copy.touch(mode=0o600)  # before anything is in it; the folder may be open
     with closing(sqlite3.connect(log.path)) as source, closing(sqlite3.connect(copy)) as sink:
         source.backup(sink)
-    copy.chmod(0o600)
     reach("backup.copied")
     with closing(Log(copy)) as copied:
         head, about = copied.head(), copied.about
@@ -134,8 +135,8 @@ def stage_log(source: Path, log_path: Path, log_id: str) -> tuple[Path, About]:
     staged = log_path.with_name(f".{log_path.name}.restoring")
     _remove(staged)  # what a restore left that died: its WAL must not join this log
     with _gone_unless_whole(staged):
+        staged.touch(mode=0o600)
         shutil.copyfile(source / LOG_COPY, staged)
-        staged.chmod(0o600)
         with closing(Log(staged)) as log:
             with log.writing():
                 log.save_about(next_life(log, log_id, _names_used(log_path, log.about.device)))
@@ -214,7 +215,7 @@ def _hash(path: Path) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
+    with open(path, "wb", opener=private) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -137,34 +137,34 @@ def write_receipt(log: Log, reading: Reading, replayed: Iterable[Replayed], path
 
 
 @in_words()
-def acknowledge(log: Log, writer: Writer, path: Path) -> Acknowledged:
+def acknowledge(log: Log, writer: Writer, path: Path) -> list[Acknowledged]:
     """Record a receipt: the outbox begins behind it, and events take the orders that the primary
-    gave.
+    gave. One event for each stream of this device that the receipt names, all of them or none.
 
     Raises:
         InvalidInput: it is no receipt.
         Refused: it is for another device, for a stream that went another way, or begins behind
             what was acknowledged: then the orders of what lies between would never be learnt.
     """
-    receipt = _own_receipt(path, log)
+    receipts = _own_receipts(path, log)
+    return writer.do(lambda at: [_record(at, receipt) for receipt in receipts])
+
+
+def _record(at: Turn, receipt: dict[str, Any]) -> Acknowledged:
+    device, upto = receipt["device"], receipt["upto"]
+    cursor = at.folding.cursor
+    before = same_acknowledgement(cursor, device, upto, receipt["log_id"], receipt["head"])
+    if before is not None:
+        return Acknowledged(device, upto, before, duplicate=True)
+    _refuse_gap(receipt, acknowledged_upto(cursor, device))
     told = {
-        "stream_device": receipt["device"],
+        "stream_device": device,
         **{name: receipt[name] for name in ("log_id", "head", "link", "upto", "chain", "hlc")},
         "orders": receipt["orders"],
     }
-
-    def turn(at: Turn) -> Acknowledged:
-        device, upto = receipt["device"], receipt["upto"]
-        cursor = at.folding.cursor
-        before = same_acknowledgement(cursor, device, upto, receipt["log_id"], receipt["head"])
-        if before is not None:
-            return Acknowledged(device, upto, before, duplicate=True)
-        _refuse_gap(receipt, acknowledged_upto(cursor, device))
-        draft = Draft(ACKNOWLEDGED, told, {"receipt": told}, Context(), stream="local")
-        operation = at.append(draft, at_least=receipt["hlc"])
-        return Acknowledged(device, upto, operation.position, duplicate=False)
-
-    return writer.do(turn)
+    draft = Draft(ACKNOWLEDGED, told, {"receipt": told}, Context(), stream="local")
+    operation = at.append(draft, at_least=receipt["hlc"])
+    return Acknowledged(device, upto, operation.position, duplicate=False)
 
 
 def _refuse_gap(receipt: dict[str, Any], known: int) -> None:
@@ -207,7 +207,7 @@ def _chain_at(log: Log, device: str, local_seq: int) -> bytes:
     return recorded.chain
 
 
-def _own_receipt(path: Path, log: Log) -> dict[str, Any]:
+def _own_receipts(path: Path, log: Log) -> list[dict[str, Any]]:
     base = base_device(log.about.device)
     receipts = [_receipt(line) for line in _receipt_lines(path)]
     own = [one for one in receipts if base_device(one["device"]) == base]
@@ -217,7 +217,12 @@ def _own_receipt(path: Path, log: Log) -> dict[str, Any]:
             f"The receipt is not for {base}.",
             "Use the receipt that was written when this device's outbox was replayed.",
         )
-    receipt = own[-1]
+    for receipt in own:
+        _refuse_other_stream(receipt, log)
+    return own
+
+
+def _refuse_other_stream(receipt: dict[str, Any], log: Log) -> None:
     head = log.stream_head(receipt["device"])
     fits = receipt["upto"] <= head.local_seq and (
         receipt["upto"] == 0
@@ -229,7 +234,6 @@ def _own_receipt(path: Path, log: Log) -> dict[str, Any]:
             f"The receipt is for a stream of {receipt['device']} that this log does not hold.",
             "This log was copied or restored since: replay the primary's export of it here.",
         )
-    return receipt
 
 
 def _receipt_lines(path: Path) -> list[bytes]:

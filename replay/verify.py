@@ -69,8 +69,7 @@ def _about(log_path: Path) -> tuple[About | None, list[Finding]]:
 def _witness(views_folder: Path, about: About | None) -> tuple[Checkpoint | None, list[Finding]]:
     """How far the views had seen the log, read before the log is."""
     try:
-        path = Generations(views_folder).current()
-        with _opened(path) as cursor:
+        with _views(views_folder) as cursor:
             findings = _integrity(cursor, "views")
             seen = read_checkpoint(cursor)
     except Damaged as error:
@@ -114,7 +113,7 @@ def _compare_with_rebuild(log_path: Path, views_folder: Path) -> list[Finding]:
         TemporaryDirectory(prefix=".verify-", dir=views_folder) as place,
     ):
         try:
-            with _opened(Generations(views_folder).current()) as cursor:
+            with _views(views_folder) as cursor:
                 upto, live = read_checkpoint(cursor).position, contents(cursor)
         except (PalaceError, sqlite3.DatabaseError, ValueError, TypeError, AttributeError) as error:
             return [_of_file("views::unreadable", f"the views cannot be read: {error}")]
@@ -143,11 +142,20 @@ def _rebuilt(log: Log, path: Path, upto: int) -> dict[str, str]:
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Cursor]:
     """One snapshot of a database, so that what is written meanwhile does not look like damage."""
-    with (
-        closing(connect(path, synchronous="FULL", read_only=True)) as connection,
-        snapshot(connection) as cursor,
-    ):
+    with closing(_connected(path)) as connection, snapshot(connection) as cursor:
         yield cursor
+
+
+@contextmanager
+def _views(folder: Path) -> Iterator[sqlite3.Cursor]:
+    """The same of the views that count; a rebuild may put others in their place meanwhile."""
+    connection = Generations(folder).opened(_connected)
+    with closing(connection), snapshot(connection) as cursor:
+        yield cursor
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return connect(path, synchronous="FULL", read_only=True)
 
 
 def _of_file(code: str, message: str) -> Finding:

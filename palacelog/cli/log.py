@@ -110,7 +110,9 @@ def verify(context: typer.Context) -> None:
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
+    file: Annotated[
+        Path, typer.Argument(help="Written whole or not at all; - for standard output.")
+    ],
 ) -> None:
     """Write the whole log to a file, every stream, as lines of JSON.
 
@@ -121,10 +123,14 @@ def export(
     invocation.gate("log export", READ)
     from replay.outbox import export_log
 
-    with invocation.parts() as parts, busy("Exporting"):
-        events = export_log(parts.log, file)
+    with (
+        invocation.parts() as parts,
+        output.written_to(file, parts.folder.path) as path,
+        busy("Exporting"),
+    ):
+        events = export_log(parts.log, path)
         document = {"file": str(file), "log_id": parts.log.log_id, "events": events}
-    output.show(invocation.as_json, document)
+    output.show_export(invocation.as_json, document, file)
 
 
 def _verifiable(path: Path) -> PalaceFolder:

@@ -39,7 +39,9 @@ def list_(
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Written whole or not at all.")],
+    file: Annotated[
+        Path, typer.Argument(help="Written whole or not at all; - for standard output.")
+    ],
     device: Annotated[
         str | None, typer.Option(help="Another stream that this log holds; default this device's.")
     ] = None,
@@ -60,16 +62,17 @@ def export(
     with (
         invocation.house() as house,
         house.palace.reading() as reading,
+        output.written_to(file, house.folder.path) as path,
         busy("Exporting"),
     ):
-        done = export_outbox(house.log, reading, file, device, first)
+        done = export_outbox(house.log, reading, path, device, first)
     document = {
-        "file": str(done.path),
+        "file": str(file),
         "device": done.device,
         "first": done.first,
         "events": done.events,
     }
-    output.show(invocation.as_json, document)
+    output.show_export(invocation.as_json, document, file)
 
 
 @app.command()
@@ -88,7 +91,8 @@ def acknowledge(
 
     with invocation.house() as house:
         done = outbox.acknowledge(house.log, house.palace.writer, receipt)
-    output.show(invocation.as_json, done._asdict())
+    document = done[-1]._asdict() | {"streams": [one._asdict() for one in done]}
+    output.show(invocation.as_json, document)
 
 
 @app.command()

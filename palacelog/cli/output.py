@@ -11,7 +11,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
@@ -21,6 +23,7 @@ from domain.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+STANDARD_OUTPUT: Final = "-"
 # C0 without tab and line feed, C1, and what turns the direction of a line round.
 _UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -46,11 +49,43 @@ def emit(document: Any) -> None:
     Raises:
         InvalidInput: `palacelog::output::failed`, standard output takes nothing.
     """
+    _put([encoded(document)])
+
+
+@contextlib.contextmanager
+def written_to(file: Path, beside: Path) -> Iterator[Path]:
+    """The path to write a file to that the caller named; for `-` one whose content goes to standard
+    output once it is whole.
+
+    Args:
+        beside: the palace's folder, which what is not whole does not leave.
+
+    Raises:
+        InvalidInput: `palacelog::output::failed`, standard output takes nothing.
+    """
+    if str(file) != STANDARD_OUTPUT:
+        yield file
+        return
+    with TemporaryDirectory(prefix=".export-", dir=beside) as place:
+        path = Path(place) / "export"
+        yield path
+        with path.open("rb") as content:
+            _put(iter(lambda: content.read(1 << 20), b""))
+
+
+def show_export(as_json: bool, document: dict[str, Any], file: Path) -> None:
+    """Put out what an export did, unless the export itself went to standard output."""
+    if str(file) != STANDARD_OUTPUT:
+        show(as_json, document)
+
+
+def _put(content: Iterable[bytes]) -> None:
     if sys.stdout is None:
         return
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(encoded(document))
+        for part in content:
+            sys.stdout.buffer.write(part)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise

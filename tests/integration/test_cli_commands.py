@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import orjson
@@ -121,6 +122,60 @@ def test_an_outbox_travels_and_a_receipt_empties_it(line: CommandLine, tmp_path:
     ours, theirs = line("digest"), primary("digest")
     assert ours["facts"]["state"] == theirs["facts"]["state"]
     assert ours["drawers"]["state"] == theirs["drawers"]["state"]
+
+
+def test_an_export_to_a_dash_goes_to_standard_output_and_nowhere_else(
+    line: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line.call("add_drawer", **NOTE)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(line.palace.rglob("*"))
+    for words in (("outbox", "export"), ("log", "export")):
+        line(*words, tmp_path / "file")
+        ended = line.run(*words, "-")
+        assert (ended.code, ended.err) == (0, b"")
+        assert ended.out == (tmp_path / "file").read_bytes()
+        assert not (tmp_path / "-").exists()
+    assert sorted(line.palace.rglob("*")) == before
+
+
+def test_a_receipt_for_two_incarnations_acknowledges_both(
+    line: CommandLine, tmp_path: Path
+) -> None:
+    primary = new_line(tmp_path / "primary", "primary")
+    device = line("status")["device"]
+    line.call("add_drawer", **NOTE)
+    line("backup", tmp_path / "backup")
+    line("restore", tmp_path / "backup", "--replace")
+    line.call("add_drawer", **NOTE | {"content": "another life"})
+    files, receipt = [tmp_path / "one", tmp_path / "two"], tmp_path / "receipt"
+    for name, file in zip((device, f"{device}~2"), files, strict=True):
+        line("outbox", "export", file, "--device", name)
+    primary("replay", *reversed(files), "--receipt", receipt)
+    done = line("outbox", "acknowledge", receipt)
+    assert sorted(one["device"] for one in done["streams"]) == [device, f"{device}~2"]
+    assert [one["pending"] for one in line("outbox", "list")["streams"]] == [0, 0]
+    again = line("outbox", "acknowledge", receipt)["streams"]
+    assert [one["duplicate"] for one in again] == [True, True]
+
+    # One line that does not fit, and nothing of the receipt is recorded.
+    line.call("add_drawer", **NOTE | {"content": "and more"})
+    line("outbox", "export", files[1])
+    primary("replay", *files, "--receipt", receipt)
+    lines = [orjson.loads(one) for one in receipt.read_bytes().splitlines()]
+    lines[0] |= {"head": 1_000, "from": 9}
+    receipt.write_bytes(b"".join(orjson.dumps(one) + b"\n" for one in reversed(lines)))
+    with line.stops(1, "outbox::receipt_gap"):
+        line("outbox", "acknowledge", receipt)
+
+
+def test_a_backup_in_an_open_folder_is_private(line: CommandLine, tmp_path: Path) -> None:
+    line.call("add_drawer", **NOTE)
+    target = tmp_path / "backup"
+    target.mkdir(mode=0o755)
+    line("backup", target)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in target.iterdir()}
+    assert modes == {"log.db": 0o600, "backup.json": 0o600}
 
 
 def test_outbox_list_shows_no_more_than_asked_for(line: CommandLine) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 
 from palacelog.cli import operations
@@ -231,6 +232,24 @@ def test_an_interrupted_command_says_so(line: CommandLine, monkeypatch: pytest.M
     ended = line.run("call", "add_drawer", NOTE)
     assert ended.code == 130
     assert [one["code"] for one in ended.errors] == ["palacelog::cli::interrupted"]
+
+
+def test_a_command_that_is_interrupted_while_it_loads_says_so_too() -> None:
+    script = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from palacelog.__main__ import run\n"
+        "run()\n"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (130, b"")
+    [told] = [orjson.loads(one) for one in done.stderr.splitlines()]
+    assert told["code"] == "palacelog::cli::interrupted"
 
 
 def test_what_a_database_says_is_translated(

@@ -117,7 +117,7 @@ class Post:
             refused = refusal.code
         else:
             refused = None
-            assert told.duplicate == (target.house.log.head() == before)
+            assert all(one.duplicate for one in told) == (target.house.log.head() == before)
         if refused is not None:
             assert refused in _NOT_NOW
             assert target.house.log.head() == before

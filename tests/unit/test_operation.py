@@ -8,6 +8,7 @@ from hashlib import sha256
 import pytest
 
 from domain.canonical import ZERO_HASH
+from domain.errors import Unusable
 from domain.operation import (
     BATCH_BYTES_MAX,
     BATCH_EVENTS_MAX,
@@ -59,6 +60,7 @@ def recorded(
     before: StreamHead = NOTHING_YET,
     nonce: bytes = NONCE,
     recorded_at: int = 1_999,
+    hlc: int = 65_536,
 ) -> Recorded:
     return record(
         draft or Draft("kg_add", PAYLOAD, ASKED),
@@ -66,9 +68,17 @@ def recorded(
         host=None,
         before=before,
         recorded_at=recorded_at,
-        hlc=65_536,
+        hlc=hlc,
         nonce=nonce,
     )
+
+
+@pytest.mark.parametrize("hlc", [-1, 2**63])
+def test_a_stamp_that_no_log_takes_is_not_recorded(hlc: int) -> None:
+    assert recorded(hlc=2**63 - 1).header.hlc == 2**63 - 1
+    with pytest.raises(Unusable) as caught:
+        recorded(hlc=hlc)
+    assert caught.value.code == "palacelog::clock::exhausted"
 
 
 def test_an_event_is_recorded_in_these_bytes_and_no_others() -> None:
