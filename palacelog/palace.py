@@ -165,7 +165,7 @@ class Palace:
         """One snapshot of the views, caught up with the log, at one moment."""
         with self._readers.reading():
             self._catch_up()
-            with snapshot(self._readers.connection()) as cursor:
+            with self._readers.connection() as connection, snapshot(connection) as cursor:
                 yield Reading(
                     cursor,
                     self.log,
@@ -178,7 +178,7 @@ class Palace:
     def _catch_up(self) -> None:
         """Have the writer fold what the views lack; where that cannot be now, go on without."""
         self.log.check_file()
-        with snapshot(self._readers.connection()) as cursor:
+        with self._readers.connection() as connection, snapshot(connection) as cursor:
             behind = read_checkpoint(cursor).position < self.log.position()
         if behind:
             with suppress(Unusable, TimeoutError):

@@ -1,7 +1,8 @@
-"""The reading connections of an open palace, one a thread, and who is reading just now.
+"""The reading connections of an open palace, lent for one read each, and who is reading just now.
 
 Protects readers from closing: a connection that is closed while another thread works on it takes
-the whole process down. May not write.
+the whole process down. Protects the process from threads that come and go: connections belong to
+nobody between two reads, and only a few are kept. May not write.
 """
 
 from __future__ import annotations
@@ -10,14 +11,21 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 from domain.errors import Unusable
 from projections.generations import Generations
 from projections.sqlite import connect, is_open
 
 CLOSE_SECONDS: Final = 30.0
-"""How long closing waits for reads; then what is still being read stays open."""
+"""How long closing waits for reads; then what is still being read is closed when it is done."""
+KEPT_MAX: Final = 8
+"""How many connections are kept for the next reads."""
+
+
+class _Kept(NamedTuple):
+    connection: sqlite3.Connection
+    mark: tuple[int, int]
 
 
 class Readers:
@@ -26,15 +34,14 @@ class Readers:
     def __init__(self, generations: Generations) -> None:
         """Open nothing yet."""
         self._generations = generations
-        self._local = threading.local()
         self._door = threading.Condition()
         self._closed = False
         self._inside: list[int] = []
-        self._opened: list[sqlite3.Connection] = []
+        self._kept: list[_Kept] = []
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Nothing is closed within, unless by the same thread.
+        """The palace is not closed within, unless by the same thread.
 
         Raises:
             Unusable: `palacelog::palace::closed`.
@@ -51,37 +58,48 @@ class Readers:
                 self._inside.remove(me)
                 self._door.notify_all()
 
-    def connection(self) -> sqlite3.Connection:
-        """This thread's connection, inside `reading`."""
-        mark = self._generations.mark()
-        held: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if held is not None and self._local.mark == mark and is_open(held):
-            return held
-        if held is not None:
-            self._forget(held)
-        opened = self._generations.opened(
-            lambda path: connect(path, synchronous="NORMAL", read_only=True)
-        )
-        with self._door:
-            self._opened.append(opened)
-        self._local.connection, self._local.mark = opened, mark
-        return opened
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection to the views that count, lent to this caller alone; inside `reading`."""
+        lent = self._lend()
+        try:
+            yield lent.connection
+        finally:
+            self._take_back(lent)
 
     def close(self) -> bool:
-        """Let nobody in any more and close all connections; whether nobody is reading now."""
+        """Let nobody in any more and close what is not lent; whether nobody is reading now."""
         me = threading.get_ident()
         with self._door:
             self._closed = True
             left = self._door.wait_for(
                 lambda: all(one == me for one in self._inside), CLOSE_SECONDS
             )
-            opened, self._opened = (self._opened, []) if left else ([], self._opened)
-        for connection in opened:
-            connection.close()
+            kept, self._kept = self._kept, []
+        for one in kept:
+            one.connection.close()
         return left
 
-    def _forget(self, connection: sqlite3.Connection) -> None:
-        self._local.connection = None
+    def _lend(self) -> _Kept:
+        mark = self._generations.mark()
         with self._door:
-            self._opened.remove(connection)
-        connection.close()
+            stale = [one for one in self._kept if one.mark != mark]
+            self._kept = [one for one in self._kept if one.mark == mark]
+            found = self._kept.pop() if self._kept else None
+        for one in stale:
+            one.connection.close()
+        if found is not None:
+            return found
+        opened = self._generations.opened(
+            lambda path: connect(path, synchronous="NORMAL", read_only=True)
+        )
+        return _Kept(opened, mark)
+
+    def _take_back(self, lent: _Kept) -> None:
+        usable = is_open(lent.connection) and lent.mark == self._generations.mark()
+        with self._door:
+            keep = usable and not self._closed and len(self._kept) < KEPT_MAX
+            if keep:
+                self._kept.append(lent)
+        if not keep:
+            lent.connection.close()
