@@ -91,8 +91,10 @@ def acknowledge(
 
     with invocation.house() as house:
         done = outbox.acknowledge(house.log, house.palace.writer, receipt)
-    document = done[-1]._asdict() | {"streams": [one._asdict() for one in done]}
-    output.show(invocation.as_json, document)
+    lines = [one._asdict() for one in done]
+    document = lines[-1] | {"acknowledged": lines}
+    shown = document if len(lines) > 1 else lines[0]
+    output.show(invocation.as_json, document if invocation.as_json else shown)
 
 
 @app.command()

@@ -153,9 +153,9 @@ def test_a_receipt_for_two_incarnations_acknowledges_both(
         line("outbox", "export", file, "--device", name)
     primary("replay", *reversed(files), "--receipt", receipt)
     done = line("outbox", "acknowledge", receipt)
-    assert sorted(one["device"] for one in done["streams"]) == [device, f"{device}~2"]
+    assert sorted(one["device"] for one in done["acknowledged"]) == [device, f"{device}~2"]
     assert [one["pending"] for one in line("outbox", "list")["streams"]] == [0, 0]
-    again = line("outbox", "acknowledge", receipt)["streams"]
+    again = line("outbox", "acknowledge", receipt)["acknowledged"]
     assert [one["duplicate"] for one in again] == [True, True]
 
     # One line that does not fit, and nothing of the receipt is recorded.
