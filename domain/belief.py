@@ -9,11 +9,11 @@ anew, and what was believed earlier stays readable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from domain.operation import Operation, rank
+from domain.operation import Operation, rank, ranked
 
 
 class Row(Protocol):
@@ -28,6 +28,9 @@ class Row(Protocol):
         """A field by its place, as every NamedTuple has it."""
         ...
 
+
+UNDO: Final = "undo"
+"""The tool whose parts take an operation out of a key; the engine obeys them, no fold does."""
 
 R = TypeVar("R", bound=Row)
 Fetch = Callable[[type[Any], str, str], Iterable[Any]]
@@ -81,9 +84,20 @@ def nothing(event: Event) -> tuple[Any, ...]:
     return ()
 
 
+def part_of(event: Event, index: int, tool: str, payload: dict[str, Any]) -> Event:
+    """The part `index` of an event: what one item of it does, as an event of `tool` would."""
+    place = ranked(event.rank, index)
+    return event._replace(part=index, tool=tool, payload=payload, rank=place)
+
+
 def one_part(event: Event) -> tuple[Event, ...]:
     """The parts of an operation that is one whole; none once it is redacted or voided."""
     return (event,) if event.payload else ()
+
+
+def _undone(event: Event, area: str) -> tuple[Event, ...]:
+    entries = enumerate(event.payload.get("undone", ()))
+    return tuple(part_of(event, i, UNDO, entry) for i, entry in entries if entry["area"] == area)
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,8 @@ class Fold:
         mentions: (kind, name) pairs that a part is found by: `drawer`, `wing`, `entity`.
         names: the names that a part spells.
         texts: the texts that a part brings: (drawer_id, wing, room, content).
+        rests_on: what a part states something about; an earlier part that shares one of these is
+            built on. Default: its members.
     """
 
     name: str
@@ -112,6 +128,24 @@ class Fold:
     mentions: Callable[[Event], tuple[tuple[str, str], ...]] = nothing
     names: Callable[[Event], tuple[Name, ...]] = nothing
     texts: Callable[[Event], tuple[tuple[str, str, str, str], ...]] = nothing
+    rests_on: Callable[[Event], tuple[str, ...]] | None = None
+
+    def split(self, event: Event) -> tuple[Event, ...]:
+        """The parts of an event that this fold takes."""
+        return _undone(event, self.name) if event.tool == UNDO else self.parts(event)
+
+    def touched(self, part: Event) -> tuple[str, ...]:
+        """The members of a part of any tool."""
+        return tuple(part.payload["members"]) if part.tool == UNDO else self.members(part)
+
+    def built_on(self, part: Event, later: Event) -> bool:
+        """Whether a later part states something about what an earlier one stated; an undo states
+        nothing.
+        """
+        if UNDO in (part.tool, later.tool):
+            return False
+        names = self.rests_on or self.members
+        return not set(names(part)).isdisjoint(names(later))
 
 
 class Finds(Protocol):
@@ -194,8 +228,32 @@ def _by_rank(row: Any) -> tuple[bytes, str]:
 
 def fold_all(fold: Fold, events: Iterable[Event]) -> Held:
     """Fold the events of one key, given in canonical order, from nothing."""
+    return fold_parts(fold, [part for event in events for part in fold.split(event)])
+
+
+def fold_parts(fold: Fold, parts: Sequence[Event]) -> Held:
+    """Fold the parts of one key, given in canonical order, from nothing."""
     held = Held(fold.indexes)
-    for event in events:
-        for part in fold.parts(event):
-            held = fold.evolve(held, part)
+    for part in standing(parts):
+        held = fold.evolve(held, part)
     return held
+
+
+def standing(parts: Sequence[Event], *, undos: bool = False) -> list[Event]:
+    """The parts of a key that count: without those that were undone, and without the undoing.
+
+    From the last in canonical order to the first, so that an undo which was undone undoes nothing.
+
+    Args:
+        undos: also the undos that count.
+    """
+    undone: set[str] = set()
+    kept = []
+    for part in reversed(parts):
+        if part.op_id in undone:
+            continue
+        if part.tool == UNDO:
+            undone.add(part.payload["op_id"])
+        if part.tool != UNDO or undos:
+            kept.append(part)
+    return kept[::-1]

@@ -12,13 +12,25 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from domain.belief import Fold
+from domain.belief import UNDO, Fold
 from domain.decisions import drawers as decide_drawers
 from domain.decisions import facts as decide_facts
+from domain.decisions import filing as decide_filing
+from domain.decisions import places as decide_places
+from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
 from domain.facts import FACTS, PREDICATES
 from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
-from domain.operations import audit, control, drawers, facts, system
+from domain.operations import (
+    audit,
+    control,
+    drawers,
+    facts,
+    filing,
+    places,
+    system,
+    undo,
+)
 from domain.operations.common import Answers, Asks, Decided, Records
 from domain.ports import Known
 
@@ -32,7 +44,8 @@ class Entry:
 
     Attributes:
         operation_class: read, write, maintenance, destructive or control; the gate goes by it.
-        fold: the area whose rows its events change; None for reads.
+        fold: the area whose rows its events change; None for reads, and for `undo`, which may
+            change any.
         asks, records, answers: its models (records: None for reads).
         decide: pure, under the write lock (None for reads).
         answer: what a write adds to the envelope, from (payload, op_id) alone.
@@ -54,12 +67,17 @@ class Entry:
         """Whether a call is recorded as an event that changes the palace."""
         return self.decide is not None
 
+    @property
+    def can_be_tried(self) -> bool:
+        """Whether it can be called as a dry run."""
+        return "dry_run" in self.asks.model_fields
+
 
 def _write(
     area: ModuleType,
     name: str,
     operation_class: str,
-    fold: Fold,
+    fold: Fold | None,
     decide: Decide,
     answer: AnswerOf,
     summary: str,
@@ -79,7 +97,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
     return getattr(area, "".join(part.title() for part in name.split("_")) + suffix)
 
 
-_DA, _FA = decide_drawers, decide_facts
+_DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -90,9 +108,34 @@ _ENTRIES: Final = (
            "End a drawer, for a new text or for none."),
     _write(drawers, "delete_drawer", DESTRUCTIVE, DRAWERS, _DA.decide_delete, _DA.answer_delete,
            "Hide a drawer on every device."),
+    _write(filing, "delete_drawers", DESTRUCTIVE, DRAWERS, _BU.decide_delete_drawers,
+           _BU.answer_delete_drawers, "Hide many drawers on every device, in one operation."),
+    _write(filing, "delete_by_source", DESTRUCTIVE, DRAWERS, _BU.decide_delete_by_source,
+           _BU.answer_delete_by_source, "Hide all drawers that came from one file."),
+    _write(filing, "checkpoint", WRITE, DRAWERS, _BU.decide_checkpoint, _BU.answer_checkpoint,
+           "Store many texts, and a diary entry, in one operation."),
+    _write(filing, "note", WRITE, DRAWERS, _BU.decide_note, _BU.answer_note,
+           "Store a text where notes of this folder go."),
+    _write(filing, "diary_write", WRITE, DRAWERS, _BU.decide_diary, _BU.answer_diary,
+           "Write an entry in an agent's diary."),
+    _read(filing, "diary_read", READ, "An agent's diary, newest first."),
     _read(drawers, "get_drawer", READ, "Read one drawer; an old id leads to the newest text."),
     _read(drawers, "list_drawers", READ, "List drawers, newest first."),
     _read(drawers, "history", READ, "All versions of a drawer and the events behind them."),
+
+    _write(places, "create_wing", WRITE, DRAWERS, _PL.decide_create_wing, _PL.answer_create_wing,
+           "Make a wing before anything lies in it."),
+    _write(places, "create_room", WRITE, DRAWERS, _PL.decide_create_room, _PL.answer_create_room,
+           "Make a room before anything lies in it."),
+    _write(places, "delete_wing", DESTRUCTIVE, DRAWERS, _PL.decide_delete_wing,
+           _PL.answer_delete_wing, "Hide a wing with all that lies in it."),
+    _write(places, "delete_room", DESTRUCTIVE, DRAWERS, _PL.decide_delete_room,
+           _PL.answer_delete_room, "Hide a room with all that lies in it."),
+    _read(places, "list_wings", READ, "All wings, and how much lies in each."),
+    _read(places, "list_rooms", READ, "The rooms of a wing, or of all, and how much lies in each."),
+    _read(places, "show_wing", READ, "One wing with its rooms."),
+    _read(places, "show_room", READ, "One room: its drawers counted, its tags, its newest."),
+    _read(places, "get_taxonomy", READ, "Wings, rooms and counts in one map."),
 
     _write(facts, "kg_add", WRITE, FACTS, _FA.decide_add, _FA.answer_add,
            "Assert a fact, with when it is true."),
@@ -107,6 +150,9 @@ _ENTRIES: Final = (
     _read(facts, "fact_history", READ, "All assertions and events behind a fact."),
     _read(facts, "list_conflicts", READ, "What devices did that cannot both have its way."),
 
+    _write(undo, "undo", WRITE, None,
+           lambda asked, known, now: decide_undo(asked, known, folds_of), answer_undo,
+           "Take operations out again: one, or those of a session or device."),
     _read(audit, "list_operations", READ, "Who did what, newest first."),
     _read(audit, "show_operation", READ, "One operation with all that proves it."),
     _read(control, "status", CONTROL, "Totals, states and versions; never content."),
@@ -124,10 +170,12 @@ def records_of(tool: str) -> type[Records] | None:
     return entry.records if entry is not None else RECORDED_BY_ITSELF.get(tool)
 
 
-def fold_of(tool: str) -> Fold | None:
-    """The fold whose rows a tool's events change; None where an event changes none."""
-    entry = CATALOG.get(tool)
-    return None if entry is None else entry.fold
-
-
 FOLDS: Final = {entry.fold.name: entry.fold for entry in _ENTRIES if entry.fold is not None}
+
+
+def folds_of(tool: str) -> tuple[Fold, ...]:
+    """The folds whose rows a tool's events change; none where an event changes none."""
+    if tool == UNDO:
+        return tuple(FOLDS.values())
+    entry = CATALOG.get(tool)
+    return () if entry is None or entry.fold is None else (entry.fold,)

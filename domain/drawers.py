@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from domain.belief import Event, Finds, Fold, Held, Name
-from domain.canonical import canonical
+from domain.canonical import canonical, comparable
 from domain.conflicts import (
     SUPERSEDED_TWICE,
     TARGET_HIDDEN,
@@ -24,6 +24,8 @@ from domain.conflicts import (
     note,
 )
 from domain.instants import ENDLESS
+from domain.parts import parts_of
+from domain.places import Place, made, removed
 
 AREA: Final = "drawers"
 
@@ -202,21 +204,28 @@ def texts(event: Event) -> tuple[tuple[str, str, str, str], ...]:
 
 def names(event: Event) -> tuple[Name, ...]:
     """The wing and room that an event spells."""
-    stated = event.payload
-    if "wing" not in stated:
+    wing, room = event.payload.get("wing"), event.payload.get("room")
+    if wing is None:
         return ()
-    wing, room = stated["wing"], stated["room"]
-    return Name("wing", "", wing), Name("room", wing, room)
+    named = Name("wing", "", wing)
+    return (named, Name("room", wing, room)) if room is not None else (named,)
 
 
 def mentions(event: Event) -> tuple[tuple[str, str], ...]:
-    """The drawers that an event is found by."""
+    """The drawers that an event is found by; of a place, the wing."""
+    if "place" in event.payload:
+        wing = event.payload.get("wing")
+        return (("wing", comparable(wing)),) if wing else ()
     return tuple(("drawer", drawer) for drawer in members(event))
 
 
 def members(event: Event) -> tuple[str, ...]:
-    """The drawers that an event touches; they share a key from then on (their lineage)."""
+    """The drawers that an event touches; they share a key from then on (their lineage). A place is
+    a key of its own.
+    """
     stated = event.payload
+    if "place" in stated:
+        return (stated["place"],)
     named = (stated.get("drawer_id"), stated.get("previous"), stated.get("supersedes"))
     return tuple(dict.fromkeys(id for id in named if id))
 
@@ -293,22 +302,28 @@ def _json(value: Any) -> str:
 
 _EVOLVE: Final = {
     "add_drawer": added,
+    "note": added,
+    "diary_write": added,
     "update_drawer": updated,
     "supersede_drawer": superseded,
     "delete_drawer": deleted,
+    "make_place": made,
+    "remove_place": removed,
 }
 
 DRAWERS: Final = Fold(
     name=AREA,
-    kinds=(Support, Taken, Tombstone, Superseding, Conflict),
+    kinds=(Support, Taken, Tombstone, Superseding, Place, Conflict),
     indexes={
         Support: ("id", "drawer_id"),
         Taken: ("drawer_id",),
         Tombstone: ("drawer_id",),
         Superseding: ("drawer_id",),
+        Place: ("id",),
         Conflict: (),
     },
     members=members,
+    parts=parts_of,
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
     mentions=mentions,
     names=names,

@@ -345,6 +345,13 @@ def names(event: Event) -> tuple[Name, ...]:
     )
 
 
+def objects(event: Event) -> tuple[str, ...]:
+    """The objects that an event on facts states something about, in comparable form."""
+    stated = event.payload
+    found = (stated.get(name) for name in ("object", "old_object", "new_object"))
+    return tuple(comparable(one) for one in found if one is not None)
+
+
 def _declared_names(event: Event) -> tuple[Name, ...]:
     predicate = Name("predicate", "", event.payload["predicate"])
     wing = event.payload.get("wing")
@@ -365,6 +372,7 @@ FACTS: Final = Fold(
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
     mentions=mentions,
     names=names,
+    rests_on=objects,
 )
 
 PREDICATES: Final = Fold(

@@ -14,9 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.canonical import NotStorable, canonical, digest, storable
 from domain.catalog import RECORDED_BY_ITSELF, records_of
-from domain.identity import drawer_id, operation_id, valid_device
+from domain.identity import DIARY_ROOM, drawer_id, is_diary_id, operation_id, valid_device
 from domain.instants import EARLIEST, LATEST
 from domain.operation import SCHEMA, Header, Recorded, chain
+from domain.parts import stated_texts
 
 _HEADER: Final = TypeAdapter(Header)
 _NONCE_BYTES: Final = 16
@@ -119,16 +120,18 @@ def _payload(header: Header, payload: Any, nonce: bytes | None) -> bytes:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "payload"
         raise Malformed(f"{header.tool}: {where} is not valid: {fault['msg']}") from None
-    if payload.get("content") is not None:
-        _same_drawer(payload)
+    for text in stated_texts(header.tool, payload):
+        _same_drawer(text)
     return encoded
 
 
-def _same_drawer(payload: dict[str, Any]) -> None:
-    wing, room = payload.get("wing"), payload.get("room")
+def _same_drawer(stated: dict[str, Any]) -> None:
+    wing, room, content = stated.get("wing"), stated.get("room"), stated["content"]
     if not isinstance(wing, str) or not isinstance(room, str):
         raise Malformed("a text comes without its wing and room")
-    if payload.get("drawer_id") != drawer_id(wing, room, payload["content"]):
+    id = stated.get("drawer_id")
+    is_entry = room == DIARY_ROOM and is_diary_id(str(id), wing, content)
+    if id != drawer_id(wing, room, content) and not is_entry:
         raise Malformed("drawer_id does not follow from wing, room and content")
 
 

@@ -12,9 +12,12 @@ from hashlib import sha256
 from typing import Final
 
 from domain.canonical import digest
+from domain.instants import show
 
 DEVICE_NAME_CHARACTERS_MAX: Final = 64
+DIARY_ROOM: Final = "diary"
 
+_NO_MARKS = str.maketrans("", "", "-:.")
 _DEVICE = re.compile(r"([a-z0-9-]{1,64})(?:~([1-9][0-9]{0,5}))?")
 
 
@@ -29,6 +32,23 @@ def drawer_id(wing: str, room: str, content: str) -> str:
 def fact_id(op_id: str, index: int = 0) -> str:
     """The id of the assertion that the `index`-th part of an operation makes."""
     return f"fact_{digest(op_id, index).hex()[:24]}"
+
+
+def diary_id(wing: str, written_at: int, entry: str) -> str:
+    """`diary_{wing}_{YYYYmmdd_HHMMSSffffff}_{h}`; h is 12 hex digits of sha256 of the entry.
+
+    Args:
+        written_at: microseconds UTC.
+    """
+    day, _, hour = show(written_at).rstrip("Z").partition("T")
+    moment = f"{day}_{hour}".translate(_NO_MARKS)
+    return f"diary_{wing}_{moment}_{sha256(entry.encode()).hexdigest()[:12]}"
+
+
+def is_diary_id(id: str, wing: str, entry: str) -> bool:
+    """Whether an id can be that of an entry; a repeated entry keeps the time of the first."""
+    digest_of_entry = sha256(entry.encode()).hexdigest()[:12]
+    return id.startswith(f"diary_{wing}_") and id.endswith(f"_{digest_of_entry}")
 
 
 def operation_id(device: str, stream: str, local_seq: int, tool: str, payload_digest: bytes) -> str:

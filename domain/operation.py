@@ -331,6 +331,11 @@ def rank(stamp: int, device: str, stream: str, local_seq: int, index: int) -> by
     return stamp.to_bytes(8, "big") + names + (local_seq << 32 | index).to_bytes(12, "big")
 
 
+def ranked(rank: bytes, index: int) -> bytes:
+    """The rank of another part of the same event."""
+    return rank[:-4] + index.to_bytes(4, "big")
+
+
 def stamp_of(rank: bytes) -> int:
     """The stamp at the head of a rank."""
     return int.from_bytes(rank[:8], "big")

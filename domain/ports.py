@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from domain.belief import Fold, Held
+from domain.belief import Event, Fold, Held
 from domain.operation import Head, Operation
 
 
@@ -23,10 +23,34 @@ class Text(NamedTuple):
     content: str
 
 
-class Known(Protocol):
-    """What the views hold at the log's head, asked under the write lock while an operation is
-    decided.
+class Done(NamedTuple):
+    """An operation that this log holds, as it was chosen to be undone.
+
+    Attributes:
+        event: with the rank that this log knows for it; its payload is empty where it was redacted.
     """
+
+    event: Event
+    device: str
+    position: int
+
+
+class Chosen(NamedTuple):
+    """Which operations are meant: those that meet all that is not None.
+
+    Attributes:
+        since, before: when they were recorded, microseconds UTC, half-open.
+    """
+
+    op_id: str | None = None
+    session: str | None = None
+    device: str | None = None
+    since: int | None = None
+    before: int | None = None
+
+
+class KnownTexts(Protocol):
+    """What a decision on texts asks."""
 
     @property
     def complete(self) -> bool:
@@ -49,6 +73,36 @@ class Known(Protocol):
 
     def twin(self, wing: str, room: str, content: str) -> Text | None:
         """A live drawer of the room whose content equals this one in `twin_form`."""
+        ...
+
+    def newest_entry(self, wing: str, agent: str) -> Text | None:
+        """The newest live entry of an agent's diary in a wing."""
+        ...
+
+
+class Known(KnownTexts, Protocol):
+    """What the views hold at the log's head, asked under the write lock while an operation is
+    decided.
+    """
+
+    def live(
+        self, *, wing: str | None = None, room: str | None = None, source_file: str | None = None
+    ) -> Sequence[str]:
+        """The ids of the live drawers of a place or a file, sorted."""
+        ...
+
+    def rooms(self, wing: str, room: str | None = None) -> Sequence[str]:
+        """The rooms of a wing (or the one named) that were made by themselves, in the spelling in
+        use.
+        """
+        ...
+
+    def done(self, chosen: Chosen, limit: int) -> Sequence[Done]:
+        """The first `limit` of the operations chosen, in canonical order."""
+        ...
+
+    def parts(self, fold: Fold, member: str) -> Sequence[Event]:
+        """Every part that touched the key of a member, in canonical order."""
         ...
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:

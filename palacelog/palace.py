@@ -25,6 +25,7 @@ from domain.identity import base_device
 from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
+from palacelog.prepare import prepare
 from palacelog.readers import Readers
 from projections.generations import Generations
 from projections.queries import QUERIES
@@ -129,16 +130,20 @@ class Palace:
     def _write(
         self, entry: Entry, asked: Asks, arguments: Mapping[str, Any], context: Context
     ) -> dict[str, Any]:
-        key = getattr(asked, "idempotency_key", None)
+        dry_run = getattr(asked, "dry_run", False)
+        asked = prepare(asked)
+        key = None if dry_run else getattr(asked, "idempotency_key", None)
         as_asked = dict(arguments)
 
-        def turn(at: Turn) -> Operation:
+        def turn(at: Turn) -> Operation | dict[str, Any]:
             if key is not None:
                 earlier = _answered(at, key, entry.name, as_asked, context)
                 if earlier is not None:
                     return earlier
             assert entry.decide is not None
             payload, target = entry.decide(asked, at.known, at.now)
+            if dry_run:
+                return payload
             return at.append(
                 Draft(
                     tool=entry.name,
@@ -150,7 +155,8 @@ class Palace:
                 )
             )
 
-        return answer(entry, self.writer.do(turn))
+        done = self.writer.do(turn)
+        return tried(entry, done) if isinstance(done, dict) else answer(entry, done)
 
     def _read(self, entry: Entry, asked: Asks) -> dict[str, Any]:
         with self.reading(
@@ -185,19 +191,31 @@ class Palace:
                 self.writer.submit(lambda turn: None).result(CATCH_UP_SECONDS)
 
 
+def tried(entry: Entry, payload: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a dry run: what would be recorded, and no event."""
+    assert entry.answer is not None
+    envelope = dict.fromkeys(("op_id", "origin_device", "stream", "local_seq", "position"))
+    shown = {"duplicate": bool(payload.get("duplicate", False)), "dry_run": True}
+    return envelope | shown | entry.answer(payload, "")
+
+
 def answer(entry: Entry, operation: Operation) -> dict[str, Any]:
     """The answer to a write: a function of the stored event alone."""
     header, payload = operation.header, operation.payload()
     assert entry.answer is not None
     own = entry.answer(payload, header.op_id) if operation.recorded.payload is not None else {}
-    return {
-        "op_id": header.op_id,
-        "origin_device": header.origin_device,
-        "stream": header.stream,
-        "local_seq": header.local_seq,
-        "position": operation.position,
-        "duplicate": bool(payload.get("duplicate", False)),
-    } | own
+    return (
+        {
+            "op_id": header.op_id,
+            "origin_device": header.origin_device,
+            "stream": header.stream,
+            "local_seq": header.local_seq,
+            "position": operation.position,
+            "duplicate": bool(payload.get("duplicate", False)),
+        }
+        | ({"dry_run": False} if entry.can_be_tried else {})
+        | own
+    )
 
 
 def _answered(

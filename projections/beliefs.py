@@ -16,11 +16,11 @@ from typing import Any, Final
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from domain.belief import Event, Fold, Held
+from domain.belief import UNDO, Event, Fold, Held, fold_parts
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared, keys, members, touches
 
-Load = Callable[[Sequence[tuple[int, bytes]]], Iterable[Event]]
-"""The parts of stored events, given (position, rank) pairs in canonical order."""
+Load = Callable[[Fold, Sequence[tuple[int, bytes]]], Iterable[Event]]
+"""The parts of stored events that a fold takes, given (position, rank) pairs in canonical order."""
 
 _B = bindparam
 
@@ -42,7 +42,9 @@ _TOUCHES = Prepared(
     .order_by(touches.c.rank)
 )
 _TOUCHED_AT = Prepared(
-    select(touches.c.key, touches.c.rank).where(touches.c.position == _B("position"))
+    select(touches.c.key, touches.c.rank, keys.c.area)
+    .join(keys, keys.c.key == touches.c.key)
+    .where(touches.c.position == _B("position"))
 )
 _UNTOUCH = Prepared(delete(touches).where(touches.c.key == _B("key"), touches.c.rank == _B("rank")))
 _TOUCHES_COUNT = Prepared(select(func.count()).where(touches.c.key == _B("key")))
@@ -91,8 +93,8 @@ class Beliefs:
 
     def fold(self, fold: Fold, part: Event, position: int) -> None:
         """Take one part of an event at a position into the rows of its key."""
-        key, newest = self._touch(fold.name, fold.members(part), part.rank, position)
-        if newest is not None and newest > part.rank:
+        key, newest = self._touch(fold.name, fold.touched(part), part.rank, position)
+        if part.tool == UNDO or (newest is not None and newest > part.rank):
             self.refold(fold, key, position)
             return
         stored = _Stored(self._cursor, key)
@@ -102,9 +104,7 @@ class Beliefs:
 
     def refold(self, fold: Fold, key: int, position: int) -> None:
         """Fold a key from all of its events in canonical order, and write what is different."""
-        held = Held(fold.indexes)
-        for part in self._load(_TOUCHES(self._cursor, key=key).fetchall()):
-            held = fold.evolve(held, part)
+        held = fold_parts(fold, self.parts(fold, key))
         stored = _Stored(self._cursor, key)
         before = {(type(row), row.id): row for kind in fold.kinds for row in stored.all(kind)}
         after = {(type(row), row.id): row for row in held.rows()}
@@ -113,19 +113,30 @@ class Beliefs:
         differing = ((old, new) for old, new in pairs if old != new)
         self._write(differing, stored.places, key, position)
 
+    def parts(self, fold: Fold, key: int) -> list[Event]:
+        """Every part that touched a key, in canonical order."""
+        return list(self._load(fold, _TOUCHES(self._cursor, key=key).fetchall()))
+
+    def key_of(self, fold: Fold, member: str) -> int | None:
+        """The key that a member belongs to."""
+        found = _KEY_OF(self._cursor, area=fold.name, member=member).fetchone()
+        return None if found is None else int(found[0])
+
     def held(self, fold: Fold, member: str) -> Held:
         """The current rows of the key that a member belongs to; empty where there is none."""
-        found = _KEY_OF(self._cursor, area=fold.name, member=member).fetchone()
-        return Held(fold.indexes, _Stored(self._cursor, found[0] if found else -1).fetch)
+        key = self.key_of(fold, member)
+        return Held(fold.indexes, _Stored(self._cursor, -1 if key is None else key).fetch)
 
-    def restamp(self, position: int, stamp: bytes) -> list[int]:
-        """Give the touches of an event a new stamp (8 bytes); returns the keys to be refolded."""
+    def restamp(self, position: int, stamp: bytes) -> list[tuple[str, int]]:
+        """Give the touches of an event a new stamp (8 bytes); returns the (area, key) pairs to be
+        refolded.
+        """
         touched = _TOUCHED_AT(self._cursor, position=position).fetchall()
-        for key, before in touched:
+        for key, before, _ in touched:
             after = stamp + before[8:]
             _UNTOUCH(self._cursor, key=key, rank=before)
             _TOUCH(self._cursor, key=key, rank=after, position=position)
-        return [key for key, _ in touched]
+        return [(area, key) for key, _, area in touched]
 
     def _touch(
         self, area: str, touched: Sequence[str], rank: bytes, position: int

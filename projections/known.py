@@ -8,21 +8,26 @@ Implements `domain.ports.Known`; may not decide anything itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy import bindparam, exists, func, or_, select
 
-from domain.belief import Fold, Held
+from domain.belief import Event, Fold, Held, event_of
 from domain.canonical import comparable, twin_digest
 from domain.drawers import Support
 from domain.facts import Assertion
+from domain.identity import DIARY_ROOM
 from domain.instants import ENDLESS
-from domain.ports import Text
+from domain.operation import stamp_of
+from domain.places import Place
+from domain.ports import Chosen, Done, Text
 from projections import tables
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import Folding
 
-_B = bindparam
+_B: Any = bindparam
 _texts, _supports, _assertions = tables.texts, BELIEFS[Support], BELIEFS[Assertion]
+_operations, _places = tables.operations, BELIEFS[Place]
 
 _SPELLING = Prepared(
     select(tables.names.c.spelling).where(
@@ -65,6 +70,62 @@ _FACT_WINGS = Prepared(
 )
 
 
+def _given(name: str, *conditions: Any) -> Any:
+    return or_(_B(name, type_=_operations.c.op_id.type).is_(None), *conditions)
+
+
+_LIVE = Prepared(
+    select(_supports.c.drawer_id)
+    .join(_texts, _texts.c.drawer_id == _supports.c.drawer_id)
+    .where(
+        _supports.c.believed_until == STILL_BELIEVED,
+        _given("wing_key", _texts.c.wing_key == _B("wing_key")),
+        _given("room_key", _texts.c.room_key == _B("room_key")),
+        _given("source_file", _supports.c.source_file == _B("source_file")),
+    )
+    .distinct()
+    .order_by(_supports.c.drawer_id)
+)
+_ROOMS = Prepared(
+    select(_places.c.room)
+    .where(
+        _places.c.wing_key == _B("wing_key"),
+        _places.c.room != "",
+        _places.c.believed_until == STILL_BELIEVED,
+    )
+    .order_by(_places.c.room)
+)
+_NEWEST_ENTRY = Prepared(
+    select(_texts.c.drawer_id, _texts.c.wing, _texts.c.room, _texts.c.content)
+    .join(_supports, _supports.c.drawer_id == _texts.c.drawer_id)
+    .where(
+        _texts.c.wing_key == _B("wing_key"),
+        _texts.c.room_key == DIARY_ROOM,
+        _texts.c.drawer_id.startswith("diary_", autoescape=True),
+        func.folded(_supports.c.added_by) == _B("agent"),
+        _supports.c.believed_until == STILL_BELIEVED,
+    )
+    .order_by(_supports.c.valid_from.desc(), _texts.c.drawer_id.desc())
+    .limit(1)
+)
+_DONE = Prepared(
+    select(_operations.c.position, _operations.c.rank)
+    .where(
+        _given("op_id", _operations.c.op_id == _B("op_id")),
+        _given("session", _operations.c.session == _B("session")),
+        _given(
+            "device",
+            _operations.c.device == _B("device"),
+            _operations.c.base_device == _B("device"),
+        ),
+        _given("since", _operations.c.recorded_at >= _B("since")),
+        _given("before", _operations.c.recorded_at < _B("before")),
+    )
+    .order_by(_operations.c.rank)
+    .limit(_B("limit"))
+)
+
+
 class SqlKnown:
     """`Known` over the views of one open transaction."""
 
@@ -99,6 +160,46 @@ class SqlKnown:
             content=content,
         ).fetchone()
         return None if row is None else Text(*row)
+
+    def live(
+        self, *, wing: str | None = None, room: str | None = None, source_file: str | None = None
+    ) -> Sequence[str]:
+        """The ids of the live drawers of a place or a file, sorted."""
+        rows = _LIVE(
+            self._folding.cursor,
+            wing_key=wing and comparable(wing),
+            room_key=room and comparable(room),
+            source_file=source_file,
+        )
+        return [drawer for (drawer,) in rows.fetchall()]
+
+    def rooms(self, wing: str, room: str | None = None) -> Sequence[str]:
+        """The rooms of a wing, or the one named, that were made by themselves."""
+        rows = _ROOMS(self._folding.cursor, wing_key=comparable(wing)).fetchall()
+        return [name for (name,) in rows if room is None or comparable(name) == comparable(room)]
+
+    def newest_entry(self, wing: str, agent: str) -> Text | None:
+        """The newest live entry of an agent's diary in a wing."""
+        row = _NEWEST_ENTRY(
+            self._folding.cursor, wing_key=comparable(wing), agent=comparable(agent)
+        ).fetchone()
+        return None if row is None else Text(*row)
+
+    def done(self, chosen: Chosen, limit: int) -> Sequence[Done]:
+        """The first operations chosen, in canonical order."""
+        rows = _DONE(self._folding.cursor, **chosen._asdict(), limit=limit).fetchall()
+        ranks = dict(rows)
+        return [
+            Done(
+                event_of(one, stamp_of(ranks[one.position])), one.header.origin_device, one.position
+            )
+            for one in self._folding.operations(ranks)
+        ]
+
+    def parts(self, fold: Fold, member: str) -> Sequence[Event]:
+        """Every part that touched the key of a member."""
+        key = self._folding.beliefs.key_of(fold, member)
+        return [] if key is None else self._folding.beliefs.parts(fold, key)
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""

@@ -31,6 +31,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.facts import Assertion, Declared, Source
+from domain.places import Place
 
 VIEWS_SCHEMA: Final = 3
 STILL_BELIEVED: Final = 2**63 - 1
@@ -217,6 +218,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Superseding: _belief_table(
         Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
     ),
+    Place: _belief_table(Place, "places", ("key",), ("wing_key",)),
     Assertion: _belief_table(
         Assertion,
         "assertions",

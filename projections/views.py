@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, func, insert, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from domain.belief import Event, event_of
+from domain.belief import UNDO, Event, Fold, event_of
 from domain.canonical import ZERO_HASH, comparable, digest, twin_digest
-from domain.catalog import ACKNOWLEDGED, FOLDS, fold_of
+from domain.catalog import ACKNOWLEDGED, FOLDS, folds_of
 from domain.errors import Damaged, Unusable
 from domain.identity import base_device
 from domain.operation import Operation, rank, stamp_of
@@ -47,7 +47,7 @@ _NAME = Prepared(upsert(tables.names).on_conflict_do_nothing())
 _TEXT = Prepared(upsert(tables.texts).on_conflict_do_nothing())
 _ACKNOWLEDGED = Prepared(insert(tables.acknowledgements))
 _BY_OP = Prepared(
-    select(tables.operations.c.position, tables.operations.c.rank, tables.operations.c.tool).where(
+    select(tables.operations.c.position, tables.operations.c.rank).where(
         tables.operations.c.op_id == _B("op_id"),
         tables.operations.c.device == _B("device"),
         tables.operations.c.stream == "shared",
@@ -170,6 +170,10 @@ class Folding:
         row = _KEYED(self.cursor, base=base, principal=principal, key=key).fetchone()
         return None if row is None else int(row[0])
 
+    def operations(self, positions: Iterable[int]) -> Iterator[Operation]:
+        """The operations at some positions, in the order given."""
+        return self._log.at(positions)
+
     def fold(self, operation: Operation) -> None:
         """Take the next operation into every view; what no fold asks for, and the checkpoint,
         follow in `reached`.
@@ -177,18 +181,16 @@ class Folding:
         header = operation.header
         place = rank(operation.order_hlc, header.origin_device, header.stream, header.local_seq, 0)
         self._unwritten[_OPERATION].append(_operation_row(operation, place))
-        fold = fold_of(header.tool)
         if operation.recorded.payload is None:
             return
         if header.tool == ACKNOWLEDGED:
             self._write()
             self._acknowledged(operation)
-        elif fold is not None:
-            event = event_of(operation, operation.order_hlc)
-            for part in fold.parts(event):
-                self._note(fold.names(part), fold.mentions(part), operation.position)
-                self._keep(fold.texts(part), operation.position)
-                self.beliefs.fold(fold, part, operation.position)
+            return
+        event = event_of(operation, operation.order_hlc)
+        for fold in folds_of(header.tool):
+            for part in fold.split(event):
+                self._take(fold, part, operation.position)
 
     def reached(self, operation: Operation) -> None:
         """Set the checkpoint to an operation that was folded."""
@@ -210,6 +212,12 @@ class Folding:
         if last is not None:
             self.reached(last)
         return count
+
+    def _take(self, fold: Fold, part: Event, position: int) -> None:
+        if part.tool != UNDO:
+            self._note(fold.names(part), fold.mentions(part), position)
+            self._keep(fold.texts(part), position)
+        self.beliefs.fold(fold, part, position)
 
     def _acknowledged(self, operation: Operation) -> None:
         told = operation.payload()
@@ -233,23 +241,19 @@ class Folding:
             found = _BY_OP(self.cursor, op_id=op_id, device=device).fetchone()
             if found is None:
                 continue
-            at, old, tool = found
+            at, old = found
             stamp = order.to_bytes(8, "big")
             _RESTAMP(self.cursor, at=at, new_rank=stamp + old[8:])
-            fold = fold_of(tool)
-            for key in self.beliefs.restamp(at, stamp):
-                if fold is not None:
-                    stale[fold.name, key] = None
+            stale |= dict.fromkeys(self.beliefs.restamp(at, stamp))
         for area, key in stale:
             self.beliefs.refold(FOLDS[area], key, position)
 
-    def _load(self, touched: Sequence[tuple[int, bytes]]) -> Iterator[Event]:
+    def _load(self, fold: Fold, touched: Sequence[tuple[int, bytes]]) -> Iterator[Event]:
         operations = self._log.at(position for position, _ in touched)
         for operation, (_, wanted) in zip(operations, touched, strict=True):
-            fold = fold_of(operation.header.tool)
-            if fold is None or operation.recorded.payload is None:
+            if operation.recorded.payload is None:
                 continue
-            for part in fold.parts(event_of(operation, stamp_of(wanted))):
+            for part in fold.split(event_of(operation, stamp_of(wanted))):
                 if part.rank == wanted:
                     yield part
 

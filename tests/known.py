@@ -9,14 +9,16 @@ from typing import Any
 
 from domain.belief import Event, Fold, Held
 from domain.canonical import comparable, storable, twin_form
-from domain.catalog import CATALOG, FOLDS, fold_of, records_of
+from domain.catalog import CATALOG, FOLDS, folds_of, records_of
 from domain.drawers import Support
 from domain.facts import Assertion
 from domain.hlc import next_hlc
 from domain.instants import ENDLESS
 from domain.operation import rank, stamp_of
 from domain.operations.common import Clock, Decided
-from domain.ports import Text
+from domain.parts import stated_texts
+from domain.places import Place
+from domain.ports import Chosen, Done, Text
 from tests.memory_engine import MemoryEngine
 
 NOW = 1_785_078_245_678_901
@@ -37,10 +39,11 @@ class MemoryKnown:
     def receive(self, *events: Event) -> None:
         """Take events of any device, in the order given."""
         for event in events:
-            fold = fold_of(event.tool)
-            if event.op_id not in self.events and fold is not None:
+            folds = folds_of(event.tool)
+            if event.op_id not in self.events and folds:
                 self.events[event.op_id] = event
-                self.engines[fold.name].receive(event)
+                for fold in folds:
+                    self.engines[fold.name].receive(event)
                 self._learn(event)
 
     def decide(self, tool: str, **arguments: Any) -> Decided:
@@ -116,6 +119,51 @@ class MemoryKnown:
         ]
         return min(twins, key=lambda text: text.content != content, default=None)
 
+    def live(
+        self, *, wing: str | None = None, room: str | None = None, source_file: str | None = None
+    ) -> list[str]:
+        """The ids of the live drawers of a place or a file, sorted."""
+        found = set()
+        for row in self.rows(FOLDS["drawers"]):
+            if isinstance(row, Support) and source_file in (None, row.source_file):
+                text = self._texts[row.drawer_id]
+                asked = [(wing, text.wing), (room, text.room)]
+                if all(a is None or comparable(a) == comparable(b) for a, b in asked):
+                    found.add(row.drawer_id)
+        return sorted(found)
+
+    def rooms(self, wing: str, room: str | None = None) -> list[str]:
+        """The rooms of a wing, or the one named, that were made by themselves."""
+        rows = [row for row in self.rows(FOLDS["drawers"]) if isinstance(row, Place) and row.room]
+        mine = [row.room for row in rows if row.wing_key == comparable(wing)]
+        return sorted(name for name in mine if room is None or comparable(name) == comparable(room))
+
+    def newest_entry(self, wing: str, agent: str) -> Text | None:
+        """The newest live entry of an agent's diary in a wing."""
+        rows = (row for row in self.rows(FOLDS["drawers"]) if isinstance(row, Support))
+        mine = [
+            (row.valid_from, row.drawer_id)
+            for row in rows
+            if row.drawer_id.startswith("diary_")
+            and comparable(row.added_by or "") == comparable(agent)
+            and comparable(self._texts[row.drawer_id].wing) == comparable(wing)
+        ]
+        return self._texts[max(mine)[1]] if mine else None
+
+    def done(self, chosen: Chosen, limit: int) -> list[Done]:
+        """The operations chosen; sessions and times are for palaces on files."""
+        found = [
+            Done(event, event.op_id.rpartition("-")[0], position)
+            for position, event in enumerate(self.events.values(), 1)
+            if chosen.op_id in (None, event.op_id)
+            and chosen.device in (None, event.op_id.rpartition("-")[0])
+        ]
+        return sorted(found, key=lambda one: one.event.rank)[:limit]
+
+    def parts(self, fold: Fold, member: str) -> list[Event]:
+        """Every part that touched the key of a member."""
+        return self.engines[fold.name].parts(member)
+
     def fact_wings(self, subject: str, predicate: str, object: str) -> list[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""
         asked = (comparable(subject), comparable(predicate), comparable(object))
@@ -130,10 +178,13 @@ class MemoryKnown:
         return [found[key] for key in sorted(found)]
 
     def _learn(self, event: Event) -> None:
-        stated = event.payload
-        if "content" in stated:
+        for stated in stated_texts(event.tool, event.payload):
             id = stated["drawer_id"]
             self._texts.setdefault(id, Text(id, stated["wing"], stated["room"], stated["content"]))
+            self._learn_names(stated)
+        self._learn_names(event.payload)
+
+    def _learn_names(self, stated: dict[str, Any]) -> None:
         for kind in ("wing", "room", "subject", "predicate"):
             if stated.get(kind):
                 scope = comparable(stated["wing"]) if kind == "room" else ""

@@ -12,7 +12,7 @@ from bisect import insort
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from domain.belief import Event, Fold, Held
+from domain.belief import UNDO, Event, Fold, Held, fold_parts
 
 NOT_COMPARED = ("rank", "opened")
 """The fields that hold stamps: equal on replicas that know the same stamps, and no part of what is
@@ -54,7 +54,7 @@ class MemoryEngine:
             if event.op_id not in self._op_ids:
                 self._op_ids.add(event.op_id)
                 self.position += 1
-                for part in self.fold.parts(event):
+                for part in self.fold.split(event):
                     self._take(part)
         return self
 
@@ -67,6 +67,10 @@ class MemoryEngine:
             return (row for row in rows if type(row) is kind and getattr(row, field) == value)
 
         return Held(self.fold.indexes, fetch)
+
+    def parts(self, member: str) -> list[Event]:
+        """Every part of the key that a member belongs to, in canonical order."""
+        return list(self._keys.get(member, Key()).parts)
 
     def rows(self) -> list[Any]:
         """Every row believed now."""
@@ -89,9 +93,9 @@ class MemoryEngine:
             yield from key.current.values()
 
     def _take(self, part: Event) -> None:
-        members = self.fold.members(part)
+        members = self.fold.touched(part)
         key = self._key_of(members)
-        late = bool(key.parts) and part.rank < key.parts[-1].rank
+        late = part.tool == UNDO or (bool(key.parts) and part.rank < key.parts[-1].rank)
         insort(key.parts, part, key=lambda one: one.rank)
         if late:
             self._replace(key, fold_parts(self.fold, key.parts).rows())
@@ -125,14 +129,6 @@ class MemoryEngine:
         if after is not None:
             assert (type(after), after.id) not in key.current, "the row is there and was not asked"
             key.current[type(after), after.id] = Belief(after, self.position, None)
-
-
-def fold_parts(fold: Fold, parts: Iterable[Event]) -> Held:
-    """Fold parts, given in canonical order, from nothing."""
-    held = Held(fold.indexes)
-    for part in parts:
-        held = fold.evolve(held, part)
-    return held
 
 
 def comparable_row(row: Any) -> tuple[Any, ...]:

@@ -24,19 +24,23 @@ class Known(NamedTuple):
 
 
 PLACE = {"wing": "home", "room": "notes"}
+DEN = {"wing": "den", "room": "desk"}
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 6
+FURNITURE = 7
 """How many operations a furnished palace holds."""
 
 
 def furnished(device: Device) -> Known:
     """Store a few drawers and facts."""
-    drawer = device.add_drawer(**PLACE, content="tea", tags=["drink"], metadata={"cups": 2})
+    drawer = device.add_drawer(
+        **PLACE, content="tea", tags=["drink"], source_file="tea.md", metadata={"cups": 2}
+    )
     spare = device.add_drawer(**PLACE, content="coffee")
     fact = device.kg_add(**CITY, object="Lyon", valid_from="2026-01-01", confidence=0.5)
     device.kg_add(**CITY, object="Nice", valid_from="2026-02-01")
     device.kg_declare_predicate(predicate="city", cardinality="many")
     gone = device.delete_drawer(drawer_id=spare["drawer_id"])
+    device.add_drawer(**DEN, content="lamp")
     assert device.position() == FURNITURE
     return Known(drawer["drawer_id"], spare["drawer_id"], fact["fact_id"], gone["op_id"])
 
@@ -81,4 +85,23 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "list_operations": lambda known: {},
     "show_operation": lambda known: {"op_id": known.op},
     "status": lambda known: {},
+    "delete_drawers": lambda known: {"drawer_ids": [known.drawer], "reason": "cold"},
+    "delete_by_source": lambda known: {"source_file": "tea.md", "dry_run": False},
+    "checkpoint": lambda known: {
+        "items": [PLACE | {"content": "milk"}, PLACE | {"content": "tea"}],
+        "diary": {"agent_name": "scribe", "entry": "Shopping.", "topic": "home"},
+    },
+    "note": lambda known: PLACE | {"content": "milk", "tags": "cold", "added_by": "scribe"},
+    "diary_write": lambda known: {"agent_name": "scribe", "entry": "Rain.", "topic": "weather"},
+    "diary_read": lambda known: {"agent_name": "scribe"},
+    "create_wing": lambda known: {"wing": "lab", "description": "Experiments"},
+    "create_room": lambda known: {"wing": "lab", "room": "bench"},
+    "delete_wing": lambda known: {"wing": "home", "reason": "moved", "dry_run": False},
+    "delete_room": lambda known: PLACE | {"dry_run": False},
+    "list_wings": lambda known: {},
+    "list_rooms": lambda known: {"wing": "home"},
+    "show_wing": lambda known: {"wing": "den"},
+    "show_room": lambda known: dict(DEN),
+    "get_taxonomy": lambda known: {},
+    "undo": lambda known: {"op_id": known.op, "dry_run": False},
 }

@@ -1,9 +1,9 @@
 """How a write on drawers is decided: names, ids, valid time and tombstones resolved before anything
 is recorded.
 
-Protects drawers from a race: everything that a decision rests on is asked of `Known`, under the
-write lock. Pure. A `decide_*` returns what is recorded or raises; an `answer_*` is a function of
-the recorded payload alone.
+Protects drawers from a race: everything that a decision rests on is asked of what is known, under
+the write lock. Pure. A `decide_*` returns what is recorded or raises; an `answer_*` is a function
+of the recorded payload alone.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from domain.operations.drawers import (
     SupersedeDrawerAsks,
     UpdateDrawerAsks,
 )
-from domain.ports import Known, Text
+from domain.ports import KnownTexts, Text
 
 
-def decide_add(asked: AddDrawerAsks, known: Known, now: int) -> Decided:
+def decide_add(asked: AddDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve an add: spelling in use, a twin's text, tombstones knowingly revived."""
     wing = known.spelling("wing", asked.wing)
     room = known.spelling("room", asked.room, wing)
@@ -53,7 +53,7 @@ def decide_add(asked: AddDrawerAsks, known: Known, now: int) -> Decided:
     return _with_revives(payload, known, id, target)
 
 
-def decide_update(asked: UpdateDrawerAsks, known: Known, now: int) -> Decided:
+def decide_update(asked: UpdateDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve an update: the drawer that holds the text now, and the new text in full."""
     previous, target = _target(known, asked.drawer_id)
     text = known.text(previous)
@@ -74,7 +74,7 @@ def decide_update(asked: UpdateDrawerAsks, known: Known, now: int) -> Decided:
     return _with_revives(payload, known, id, target)
 
 
-def decide_supersede(asked: SupersedeDrawerAsks, known: Known, now: int) -> Decided:
+def decide_supersede(asked: SupersedeDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve a supersede: what ends, and the new text in the same room."""
     old, target = _target(known, asked.drawer_id)
     at = now if asked.valid_from is None else asked.valid_from
@@ -97,7 +97,7 @@ def decide_supersede(asked: SupersedeDrawerAsks, known: Known, now: int) -> Deci
     return _with_revives(payload, known, id, target)
 
 
-def decide_delete(asked: DeleteDrawerAsks, known: Known, now: int) -> Decided:
+def decide_delete(asked: DeleteDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve a delete; a drawer that is hidden already is a duplicate, one that never was is
     refused.
     """
@@ -127,20 +127,20 @@ def _delete_payload(
     return payload if asked.reason is None else payload | {"reason": asked.reason}
 
 
-def _as_held(known: Known, wing: str, room: str, content: str) -> Text:
+def _as_held(known: KnownTexts, wing: str, room: str, content: str) -> Text:
     """The drawer of the room that holds the same text in comparable form, else the one to be."""
     twin = known.twin(wing, room, content)
     return twin or Text(drawer_id(wing, room, content), wing, room, content)
 
 
-def _led_to(known: Known, old: str, new: str) -> bool:
+def _led_to(known: KnownTexts, old: str, new: str) -> bool:
     """Whether the drawer was superseded by this text before, and the text stands."""
     rows = known.held(DRAWERS, old)
     successors = {one.successor for one in rows.find(Superseding, "drawer_id", old)}
     return new in successors and bool(rows.find(Support, "drawer_id", new))
 
 
-def _target(known: Known, drawer: str) -> tuple[str, str]:
+def _target(known: KnownTexts, drawer: str) -> tuple[str, str]:
     """The live drawer that an id leads to, and whether it was seen."""
     supports = reached(known.held(DRAWERS, drawer), drawer)
     if supports:
@@ -164,7 +164,7 @@ def _unknown(drawer: str) -> Refused:
     )
 
 
-def _refuse_before(known: Known, old: str, at: int) -> list[Support]:
+def _refuse_before(known: KnownTexts, old: str, at: int) -> list[Support]:
     """The supports that end at `at`; superseding before all of them began would undo them."""
     supports = reached(known.held(DRAWERS, old), old)
     if supports and all(at < support.valid_from for support in supports):
@@ -181,7 +181,9 @@ def _refuse_same(new: str, old: str) -> None:
         )
 
 
-def _with_revives(payload: dict[str, Any], known: Known, id: str, target: str | None) -> Decided:
+def _with_revives(
+    payload: dict[str, Any], known: KnownTexts, id: str, target: str | None
+) -> Decided:
     tombstones = known.held(DRAWERS, id).find(Tombstone, "drawer_id", id)
     if tombstones:
         payload["revives"] = sorted({tombstone.op_id for tombstone in tombstones})

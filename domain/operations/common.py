@@ -111,6 +111,18 @@ class WriteAnswers(Answers):
     )
 
 
+class DryRunAnswers(Answers):
+    """The envelope of a write that can be tried first; of a dry run it names no event."""
+
+    dry_run: bool
+    op_id: str | None
+    origin_device: str | None
+    stream: str | None
+    local_seq: int | None
+    position: int | None
+    duplicate: bool
+
+
 def _clean_name(text: str) -> str:
     name = unicodedata.normalize("NFC", text).strip()
     if not name:

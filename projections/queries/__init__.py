@@ -11,23 +11,37 @@ from typing import Any, Final
 
 from projections.queries.audit import list_operations, show_operation
 from projections.queries.conflicts import list_conflicts
+from projections.queries.diary import diary_read
 from projections.queries.drawer_lists import list_drawers
 from projections.queries.drawers import get_drawer, history
 from projections.queries.facts import fact_history, kg_query, kg_timeline
+from projections.queries.places import (
+    get_taxonomy,
+    list_rooms,
+    list_wings,
+    show_room,
+    show_wing,
+)
 from projections.queries.status import status
 from projections.reading import Reading
 
 Query = Callable[[Reading, Any], dict[str, Any]]
 
 QUERIES: Final[dict[str, Query]] = {
+    "diary_read": diary_read,
     "fact_history": fact_history,
     "get_drawer": get_drawer,
+    "get_taxonomy": get_taxonomy,
     "history": history,
     "kg_query": kg_query,
     "kg_timeline": kg_timeline,
     "list_conflicts": list_conflicts,
     "list_drawers": list_drawers,
     "list_operations": list_operations,
+    "list_rooms": list_rooms,
+    "list_wings": list_wings,
     "show_operation": show_operation,
+    "show_room": show_room,
+    "show_wing": show_wing,
     "status": status,
 }

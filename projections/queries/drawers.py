@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import bindparam, select
 
-from domain.belief import event_of
+from domain.belief import Event, event_of, standing
 from domain.drawers import (
     DRAWERS,
     Superseding,
     Support,
-    members,
+    Tombstone,
     newest,
     reached,
     valid_time,
@@ -51,6 +51,13 @@ _TOUCHES = Prepared(
 )
 
 
+class _Touch(NamedTuple):
+    """A part of an operation that touched a lineage."""
+
+    operation: Operation
+    part: Event
+
+
 def get_drawer(reading: Reading, asked: GetDrawerAsks) -> dict[str, Any]:
     """One drawer in full, at the reading's moment."""
     drawer = _drawer(reading, asked.drawer_id)
@@ -73,12 +80,13 @@ def history(reading: Reading, asked: HistoryAsks) -> dict[str, Any]:
             "Look it up with list_drawers; ids are complete, with wing, room and hash.",
         )
     # An event names the drawer that it fills before the one that it comes from.
-    drawers = dict.fromkeys(drawer for _, named in touched for drawer in reversed(named))
-    lineage = _Lineage([operation for operation, _ in touched])
+    named = (reversed(DRAWERS.touched(one.part)) for one in touched)
+    drawers = dict.fromkeys(drawer for drawers in named for drawer in drawers)
+    lineage = _Lineage(reading, touched)
     versions = [_version(reading, drawer, lineage) for drawer in drawers]
     return reading.shown() | {
         "versions": [version for version in versions if version is not None],
-        "events": [event_line(operation) for operation, _ in touched],
+        "events": [event_line(one) for one in dict.fromkeys(one.operation for one in touched)],
     }
 
 
@@ -139,7 +147,7 @@ def _hidden(reading: Reading, drawer: str, lineage: _Lineage | None) -> dict[str
         return None
     [(wing, room, _)] = rows
     if lineage is None:
-        lineage = _Lineage([operation for operation, _ in _lineage(reading, drawer)])
+        lineage = _Lineage(reading, _lineage(reading, drawer))
     hidden_by = lineage.hiding(drawer)
     op_id = hidden_by[-1] if hidden_by else lineage.newest
     return {
@@ -164,29 +172,25 @@ def _hidden(reading: Reading, drawer: str, lineage: _Lineage | None) -> dict[str
 
 
 class _Lineage:
-    """What the operations of a lineage did to its drawers; each payload is read once."""
+    """What hides the drawers of a lineage: their tombstones, and those of what they became."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        """Take the operations of one lineage, oldest first; there is at least one."""
-        self.newest = operations[-1].header.op_id
-        self._deletes: list[str] = []
-        self._met: dict[str, set[int]] = defaultdict(set)
-        moves: list[tuple[str, str]] = []
-        for operation in operations:
-            stated = operation.payload()
-            if stated.get("previous"):
-                moves.append((stated["previous"], stated["drawer_id"]))
-            if operation.header.tool == "delete_drawer":
-                for drawer in {stated.get("drawer_id"), *(stated.get("hidden") or ())}:
-                    self._met[drawer].add(len(self._deletes))
-                self._deletes.append(operation.header.op_id)
+    def __init__(self, reading: Reading, touched: Sequence[_Touch]) -> None:
+        """Take the parts of one lineage, oldest first; there is at least one."""
+        self.newest = touched[-1].operation.header.op_id
+        parts = standing([touch.part for touch in touched])
+        drawers = dict.fromkeys(drawer for part in parts for drawer in DRAWERS.touched(part))
+        self._met: dict[str, set[tuple[bytes, str]]] = defaultdict(set)
+        for drawer in drawers:
+            stones = reading.find(Tombstone, "drawer_id", drawer)
+            self._met[drawer] = {(stone.rank, stone.op_id) for stone in stones}
         # From the last move to the first: what a drawer became by later moves is complete by then.
-        for old, new in reversed(moves):
-            self._met[old] |= self._met[new]
+        for part in reversed(parts):
+            if part.payload.get("previous"):
+                self._met[part.payload["previous"]] |= self._met[part.payload["drawer_id"]]
 
     def hiding(self, drawer: str) -> list[str]:
         """The op_ids of the deletes that meet a drawer, or what updates made of it."""
-        return [self._deletes[number] for number in sorted(self._met.get(drawer, ()))]
+        return list(dict.fromkeys(op_id for _, op_id in sorted(self._met.get(drawer, ()))))
 
 
 def holds(supports: Iterable[Support], as_of: int) -> bool:
@@ -210,21 +214,22 @@ def shown_interval(supports: list[Support], as_of: int) -> tuple[int, int]:
     return shows.valid_from, shows.valid_to
 
 
-def _lineage(reading: Reading, drawer: str) -> list[tuple[Operation, tuple[str, ...]]]:
-    """The operations up to the moment that joined to this drawer, with the drawers that each names,
-    oldest first.
+def _lineage(reading: Reading, drawer: str) -> list[_Touch]:
+    """The parts of operations up to the moment that joined to this drawer, oldest first.
 
     The key of a lineage can have grown since; what joined later is left out again.
     """
     found = reading.rows(_TOUCHES, drawer_id=drawer)
     operations = reading.log.at(position for position, _ in found)
-    named = [
-        (operation, part_members(operation, rank))
+    touched = [
+        _Touch(operation, part)
         for operation, (_, rank) in zip(operations, found, strict=True)
+        for part in DRAWERS.split(event_of(operation, stamp_of(rank)))
+        if part.rank == rank
     ]
-    named.sort(key=lambda one: place(one[0]))
-    joined = _joined(drawer, [drawers for _, drawers in named])
-    return [(operation, drawers) for operation, drawers in named if joined.intersection(drawers)]
+    touched.sort(key=lambda one: (place(one.operation), one.part.part))
+    joined = _joined(drawer, [DRAWERS.touched(one.part) for one in touched])
+    return [one for one in touched if joined.intersection(DRAWERS.touched(one.part))]
 
 
 def _joined(drawer: str, named: Iterable[Sequence[str]]) -> set[str]:
@@ -239,11 +244,3 @@ def _joined(drawer: str, named: Iterable[Sequence[str]]) -> set[str]:
             waiting += [one for one in drawers if one not in joined]
             joined.update(drawers)
     return joined
-
-
-def part_members(operation: Operation, rank: bytes) -> tuple[str, ...]:
-    """The drawers that the part of an operation with that rank touches."""
-    for part in DRAWERS.parts(event_of(operation, stamp_of(rank))):
-        if part.rank == rank:
-            return members(part)
-    return ()

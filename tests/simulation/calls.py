@@ -42,6 +42,16 @@ WRITES = (
     *("kg_invalidate",) * 3,
     *("kg_supersede",) * 4,
     *("kg_declare_predicate",) * 2,
+    *("checkpoint",) * 2,
+    "note",
+    "diary_write",
+    "delete_drawers",
+    "delete_by_source",
+    "create_wing",
+    "create_room",
+    "delete_wing",
+    "delete_room",
+    "undo",
 )
 READS = (
     "get_drawer",
@@ -53,6 +63,8 @@ READS = (
     "list_conflicts",
     "list_operations",
     "show_operation",
+    "get_taxonomy",
+    "diary_read",
 )
 
 Call = tuple[str, dict[str, Any], str]
@@ -103,6 +115,8 @@ def a_read(seed: int, words: Words, known_at: str | None) -> Call:
         "list_conflicts": dict,
         "list_operations": lambda: chance.choice([{"limit": 200}, {"entity": "Kiran"}]),
         "show_operation": lambda: {"op_id": chance.choice([*words.operations, "none"])},
+        "get_taxonomy": dict,
+        "diary_read": lambda: {"agent_name": chance.choice(AGENTS)},
     }[tool]()
     moment = {} if known_at is None else {"known_at": known_at}
     return tool, asked | moment, chance.choice(AGENTS)
@@ -175,6 +189,19 @@ def _kg_declare_predicate(chance: random.Random, words: Words) -> dict[str, Any]
     return said | _sometimes(chance, 0.3, wing=WINGS)
 
 
+def _checkpoint(chance: random.Random, words: Words) -> dict[str, Any]:
+    items = [_place(chance) | {"content": chance.choice(TEXTS)} for _ in range(3)]
+    return {"items": items} | _sometimes(chance, 0.3, drop_duplicates=(True,))
+
+
+def _diary_write(chance: random.Random, words: Words) -> dict[str, Any]:
+    return {"agent_name": chance.choice(AGENTS), "entry": chance.choice(TEXTS)}
+
+
+def _undo(chance: random.Random, words: Words) -> dict[str, Any]:
+    return {"op_id": chance.choice([*words.operations, "none"]), "dry_run": False}
+
+
 _DRAWN = {
     "add_drawer": _add_drawer,
     "update_drawer": _update_drawer,
@@ -184,4 +211,16 @@ _DRAWN = {
     "kg_invalidate": _kg_invalidate,
     "kg_supersede": _kg_supersede,
     "kg_declare_predicate": _kg_declare_predicate,
+    "checkpoint": _checkpoint,
+    "note": lambda chance, words: _place(chance) | {"content": chance.choice(TEXTS)},
+    "diary_write": _diary_write,
+    "delete_drawers": lambda chance, words: {
+        "drawer_ids": [_drawer(chance, words), _drawer(chance, words)]
+    },
+    "delete_by_source": lambda chance, words: {"source_file": "plan.md", "dry_run": False},
+    "create_wing": lambda chance, words: {"wing": chance.choice(WINGS)},
+    "create_room": lambda chance, words: _place(chance),
+    "delete_wing": lambda chance, words: {"wing": chance.choice(WINGS), "dry_run": False},
+    "delete_room": lambda chance, words: _place(chance) | {"dry_run": False},
+    "undo": _undo,
 }

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from domain.belief import Event, Fold, event_of, fold_all
-from domain.catalog import FOLDS, fold_of
+from domain.belief import Event, Fold, event_of, fold_parts
+from domain.catalog import FOLDS, folds_of
 from domain.errors import Refused
 from domain.instants import show
 from replay.verify import verify
@@ -55,8 +55,7 @@ def folds_as_from_zero(replica: Replica) -> None:
     known = replica.stamps()
     by_area: dict[str, list[Event]] = defaultdict(list)
     for operation in replica.operations():
-        fold = fold_of(operation.header.tool)
-        if fold is not None:
+        for fold in folds_of(operation.header.tool):
             by_area[fold.name].append(event_of(operation, known[operation.header.op_id]))
     with replica.reading() as reading:
         for name, fold in FOLDS.items():
@@ -69,8 +68,8 @@ def folds_as_from_zero(replica: Replica) -> None:
 def _rows(fold: Fold, events: Iterable[Event]) -> Iterator[Any]:
     """The rows of a fold from zero, key by key."""
     keys: list[tuple[set[str], list[Event]]] = []
-    for event in events:
-        members, joined = set(fold.members(event)), [event]
+    for part in (part for event in events for part in fold.split(event)):
+        members, joined = set(fold.touched(part)), [part]
         apart = []
         for key in keys:
             if key[0].isdisjoint(members):
@@ -80,7 +79,7 @@ def _rows(fold: Fold, events: Iterable[Event]) -> Iterator[Any]:
                 joined += key[1]
         keys = [*apart, (members, joined)]
     for _, joined in keys:
-        yield from fold_all(fold, sorted(joined, key=lambda event: event.rank)).rows()
+        yield from fold_parts(fold, sorted(joined, key=lambda part: part.rank)).rows()
 
 
 def agree_where_they_must(left: Replica, right: Replica, *, answers: bool = False) -> bool:

@@ -6,26 +6,29 @@ from typing import Any
 
 import pytest
 
-from domain.belief import Held
+from domain.belief import Event, Held, fold_all
 from domain.catalog import (
     ACKNOWLEDGED,
     CATALOG,
     FOLDS,
     RECORDED_BY_ITSELF,
     Entry,
-    fold_of,
+    folds_of,
     records_of,
 )
 from domain.conflicts import MEANING
 from domain.gate import CLASSES, CONTROL, READ
-from domain.operations.common import Asks, Moments, Records, WriteAnswers, Writes
+from domain.identity import diary_id
+from domain.operations.common import Asks, DryRunAnswers, Moments, Records, WriteAnswers, Writes
 from domain.operations.system import AcknowledgedRecords
 from tests.folds import (
     add_drawer,
     declare,
     delete,
+    event,
     invalidate,
     kg_add,
+    named,
     supersede,
     supersede_drawer,
     update,
@@ -33,6 +36,17 @@ from tests.folds import (
 
 WRITES = [entry for entry in CATALOG.values() if entry.writes]
 READS = [entry for entry in CATALOG.values() if not entry.writes]
+ITEM = add_drawer(1, "cup", duplicate=False).payload | {"item": 0}
+ENTRY = {
+    "drawer_id": diary_id("wing_scribe", 9, "A good day."),
+    "wing": "wing_scribe",
+    "room": "diary",
+    "content": "A good day.",
+    "added_by": "scribe",
+    "valid_from": 9,
+    "metadata": {"topic": "general"},
+    "duplicate": False,
+}
 EVENTS = {
     event.tool: event
     for event in (
@@ -44,8 +58,22 @@ EVENTS = {
         invalidate(6, "Lyon", fact_ids=["fact"], duplicate=False),
         supersede(7, "Lyon", "Nice", superseded=["fact"], duplicate=False),
         declare(8),
+        event("delete_drawers", 9, "ada", drawer_ids=[named("tea")], hidden=[], duplicate=False),
+        event(
+            "delete_by_source", 9, "ada", source_file="a.md", drawer_ids=[named("tea")], hidden=[]
+        ),
+        event("checkpoint", 9, "ada", items=[ITEM], diary=ENTRY, dropped=[], dedup_threshold=0.9),
+        event("note", 9, "ada", **{name: ITEM[name] for name in ITEM if name != "item"}),
+        event("diary_write", 9, "ada", **ENTRY),
+        event("create_wing", 9, "ada", wing="home"),
+        event("create_room", 9, "ada", wing="home", room="attic"),
+        event("delete_wing", 9, "ada", wing="home", drawer_ids=[named("tea")], rooms=["attic"]),
+        event(
+            "delete_room", 9, "ada", wing="home", room="notes", drawer_ids=[named("tea")], rooms=[]
+        ),
     )
 }
+UNDO_EVENT = event("undo", 9, "ada", undone=[], operations=["op"], kept=[], duplicate=False)
 
 # FORMATS, "Operations of the first release": required arguments | others | the answer's own.
 FORMATS = {
@@ -86,6 +114,26 @@ FORMATS = {
         "operations",
     ),
     "show_operation": ("", "op_id position", "operation"),
+    "delete_drawers": ("drawer_ids", "reason", "hidden count"),
+    "delete_by_source": ("source_file", "wing reason dry_run", "source_file hidden count dry_run"),
+    "checkpoint": (
+        "",
+        "items diary dedup_threshold drop_duplicates",
+        "items stored dropped diary_id",
+    ),
+    "note": ("content", "wing room tags source_file added_by", "drawer_id wing room hidden_by"),
+    "diary_write": ("agent_name entry", "topic wing", "drawer_id agent topic"),
+    "diary_read": ("agent_name", "last_n wing as_of known_at", "agent entries total"),
+    "create_wing": ("wing", "description", "wing"),
+    "create_room": ("wing room", "description", "wing room"),
+    "delete_wing": ("wing", "reason dry_run", "wing hidden count dry_run"),
+    "delete_room": ("wing room", "reason dry_run", "wing room hidden count dry_run"),
+    "list_wings": ("", "", "wings total"),
+    "list_rooms": ("", "wing", "rooms total"),
+    "show_wing": ("wing", "", "wing rooms"),
+    "show_room": ("wing room", "", "room tags newest"),
+    "get_taxonomy": ("", "", "taxonomy"),
+    "undo": ("", "op_id session device from until dry_run", "dry_run undone kept"),
     "status": ("", "", "log_id device schema head logged_at totals outbox projections trail"),
 }
 
@@ -125,20 +173,22 @@ def test_an_entry_is_whole(entry: Entry) -> None:
     assert entry.operation_class in CLASSES
     assert issubclass(entry.asks, Asks)
     assert entry.summary.endswith(".")
-    parts = [entry.fold, entry.records, entry.decide, entry.answer]
-    assert [part is not None for part in parts] == [entry.writes] * 4
+    parts = [entry.records, entry.decide, entry.answer]
+    assert [part is not None for part in parts] == [entry.writes] * 3
     if entry.writes:
         assert issubclass(entry.asks, Writes)
-        assert issubclass(entry.answers, WriteAnswers)
+        assert issubclass(entry.answers, DryRunAnswers if entry.can_be_tried else WriteAnswers)
         assert entry.operation_class not in {READ, CONTROL}
-        assert entry.fold in FOLDS.values()
+        assert folds_of(entry.name)
     else:
+        assert entry.fold is None
         assert entry.operation_class in {READ, CONTROL}
 
 
 def test_what_hides_is_destructive_and_status_is_never_gated() -> None:
     classes = {name: entry.operation_class for name, entry in CATALOG.items()}
-    assert [name for name, of in classes.items() if of == "destructive"] == ["delete_drawer"]
+    hiding = {name for name, of in classes.items() if of == "destructive"}
+    assert hiding == {name for name in classes if name.startswith("delete_")}
     assert [name for name, of in classes.items() if of == "control"] == ["status"]
     assert classes["kg_supersede"] == "write"
 
@@ -159,27 +209,29 @@ def test_an_argument_that_an_operation_does_not_know_is_refused(entry: Entry) ->
 
 @pytest.mark.parametrize("tool", EVENTS)
 def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> None:
-    fold, event = fold_of(tool), EVENTS[tool]
-    assert fold is not None
-    assert list(fold.evolve(Held(fold.indexes), event).rows())
-    assert fold.members(event)
-    assert fold.parts(event) == (event,)
+    [fold], event = folds_of(tool), EVENTS[tool]
+    assert list(fold_all(fold, [event]).rows())
+    parts = fold.split(event)
+    assert all(fold.touched(part) for part in parts)
+    assert [part.part for part in parts] == list(range(len(parts)))
+    assert len({part.rank for part in parts}) == len(parts)
     for other in FOLDS.values():
         if other is not fold and other.name != "predicates":
             with pytest.raises(KeyError):
-                other.evolve(Held(other.indexes), event)
+                other.evolve(Held(other.indexes), parts[0])
 
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
     assert set(FOLDS) == {"drawers", "facts", "predicates"}
-    assert set(EVENTS) == {entry.name for entry in WRITES}
-    assert [fold_of(entry.name) for entry in READS] == [None] * len(READS)
-    assert fold_of("no_such_tool") is None
+    assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
+    assert folds_of("undo") == tuple(FOLDS.values())
+    assert not any(folds_of(entry.name) for entry in READS)
+    assert folds_of("no_such_tool") == ()
 
 
-@pytest.mark.parametrize("tool", EVENTS)
-def test_the_answer_to_a_write_is_a_function_of_its_payload(tool: str) -> None:
-    entry, event = CATALOG[tool], EVENTS[tool]
+@pytest.mark.parametrize("event", [*EVENTS.values(), UNDO_EVENT], ids=lambda event: event.tool)
+def test_the_answer_to_a_write_is_a_function_of_its_payload(event: Event) -> None:
+    entry = CATALOG[event.tool]
     assert entry.answer is not None
     payload = event.payload | {"duplicate": False}
     before = repr(payload)
@@ -188,6 +240,7 @@ def test_the_answer_to_a_write_is_a_function_of_its_payload(tool: str) -> None:
     assert repr(payload) == before
     envelope = {"op_id": "op", "origin_device": "ada", "stream": "shared", "local_seq": 1}
     envelope |= {"position": 1, "duplicate": False}
+    envelope |= {"dry_run": False} if entry.can_be_tried else {}
     shown = entry.answers.model_validate(envelope | first)
     assert shown.model_dump() == envelope | first
 
@@ -196,7 +249,7 @@ def test_what_the_palace_records_by_itself_changes_no_rows_and_cannot_be_called(
     assert {ACKNOWLEDGED: AcknowledgedRecords} == RECORDED_BY_ITSELF
     assert not RECORDED_BY_ITSELF.keys() & CATALOG.keys()
     assert records_of("acknowledged") is AcknowledgedRecords
-    assert fold_of("acknowledged") is None
+    assert folds_of("acknowledged") == ()
 
 
 @pytest.mark.parametrize("entry", CATALOG.values(), ids=lambda entry: entry.name)

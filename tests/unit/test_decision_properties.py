@@ -68,8 +68,30 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
         "kg_invalidate": about | {"object": first, "ended": when},
         "kg_supersede": about | {"old_object": first, "new_object": second, "at": when},
         "kg_declare_predicate": {"predicate": "city", "cardinality": ("one", "many")[call.place]},
+        "delete_drawers": {"drawer_ids": list(dict.fromkeys([drawer, ids[-1]]))},
+        "delete_by_source": {"source_file": ("a.md", "b.md")[call.place], "dry_run": False},
+        "checkpoint": {
+            "items": [
+                PLACES[call.place] | {"content": text, "source_file": "a.md"},
+                PLACES[call.place - 1] | {"content": TEXTS[call.first]},
+            ],
+            "diary": {"agent_name": "scribe", "entry": text},
+            "drop_duplicates": call.minutes > 0,
+        },
+        "note": PLACES[call.place] | {"content": text, "source_file": "b.md"},
+        "diary_write": {"agent_name": ("scribe", "mason")[call.place], "entry": text},
+        "create_wing": {"wing": PLACES[call.place]["wing"], "description": text.strip()},
+        "create_room": PLACES[call.place],
+        "delete_wing": {"wing": PLACES[call.place]["wing"], "dry_run": False},
+        "delete_room": PLACES[call.place] | {"dry_run": False},
+        "undo": {"op_id": _an_operation(call, known), "dry_run": False},
     }
     return asked[str(call.tool)]
+
+
+def _an_operation(call: Call, known: MemoryKnown) -> str:
+    held = [event.op_id for event in known.known()] or ["none"]
+    return held[-1 - call.first % len(held)]
 
 
 def run(script: list[Call]) -> list[MemoryKnown]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.belief import Event
-from domain.catalog import fold_of
+from domain.catalog import folds_of
 from domain.conflicts import Conflict
 from domain.drawers import DRAWERS
 from domain.facts import FACTS, Assertion, Fact, Source, derive, partition
@@ -58,7 +58,7 @@ def test_an_add_of_the_same_object_and_interval_is_one_more_source() -> None:
 
 def test_facts_never_depend_on_drawers() -> None:
     """L11: tombstoning one source leaves the fact."""
-    assert [fold_of(tool) for tool in ("delete_drawer", "update_drawer")] == [DRAWERS, DRAWERS]
+    assert [folds_of(tool) for tool in ("delete_drawer", "update_drawer")] == 2 * [(DRAWERS,)]
     assert FACTS.members(kg_add(1, "Lyon", source_drawer_id="drawer_a")) == (
         partition("facts", "Kiran", "city"),
     )

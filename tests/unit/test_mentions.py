@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from domain.belief import Event, Name
-from domain.catalog import fold_of
+from domain.catalog import folds_of
 from domain.facts import FACTS, Assertion
 from tests.folds import (
     ROOM,
@@ -29,20 +29,17 @@ PLACE = [Name("wing", "", WING), Name("room", WING, ROOM)]
 
 
 def mentions(event: Event) -> list[tuple[str, str]]:
-    fold = fold_of(event.tool)
-    assert fold is not None
+    [fold] = folds_of(event.tool)
     return list(fold.mentions(event))
 
 
 def names(event: Event) -> list[Name]:
-    fold = fold_of(event.tool)
-    assert fold is not None
+    [fold] = folds_of(event.tool)
     return list(fold.names(event))
 
 
 def texts(event: Event) -> list[str]:
-    fold = fold_of(event.tool)
-    assert fold is not None
+    [fold] = folds_of(event.tool)
     return [content for _, _, _, content in fold.texts(event)]
 
 

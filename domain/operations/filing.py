@@ -1,0 +1,249 @@
+"""The operations that file many texts or texts of a kind: checkpoint, diary, note, bulk deletes.
+
+Protects the border of the drawers, as `operations.drawers` does for one; holds no rules.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, model_validator
+
+from domain.operations.common import (
+    Answers,
+    Asks,
+    Content,
+    DryRunAnswers,
+    EndTime,
+    Id,
+    Limit,
+    Line,
+    Moments,
+    Name,
+    PlaceName,
+    Records,
+    Shown,
+    StartTime,
+    Tags,
+    WriteAnswers,
+    Writes,
+)
+from domain.operations.drawers import AddDrawerAnswers, AddDrawerRecords
+
+ITEMS_MAX = 1_000
+IDS_MAX = 10_000
+
+
+class NoteAsks(Writes):
+    """Store a text where notes of this folder go."""
+
+    content: Content
+    wing: PlaceName | None = Field(
+        None, description="Default: of the nearest palacelog.toml, else the folder's name."
+    )
+    room: PlaceName | None = Field(None, description="Default: of palacelog.toml, else `notes`.")
+    tags: Tags = Field(default_factory=list)
+    source_file: Line | None = None
+    added_by: Name | None = None
+
+
+class NoteRecords(AddDrawerRecords):
+    """A text with its place resolved."""
+
+
+class NoteAnswers(AddDrawerAnswers):
+    """Where the text is."""
+
+    wing: str
+    room: str
+
+
+class DiaryWriteAsks(Writes):
+    """Write an entry in an agent's diary."""
+
+    agent_name: Name
+    entry: Content
+    topic: Name = "general"
+    wing: PlaceName | None = Field(None, description="Default: `wing_` and the agent's name.")
+
+
+class DiaryWriteRecords(Records):
+    """An entry with its id and place resolved; `valid_from` is when it was written."""
+
+    drawer_id: str
+    wing: str
+    room: str
+    content: str
+    added_by: str
+    valid_from: int
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    revives: list[str] = Field(default_factory=list)
+    duplicate: bool = False
+
+
+class DiaryWriteAnswers(WriteAnswers):
+    """The entry; where it equals the agent's newest, that one."""
+
+    drawer_id: str
+    agent: str
+    topic: str
+
+
+class DiaryReadAsks(Moments):
+    """An agent's diary, newest first."""
+
+    agent_name: Name
+    last_n: Limit = 10
+    wing: PlaceName | None = None
+
+
+class DiaryEntry(Answers):
+    """One entry."""
+
+    drawer_id: str
+    written_at: str
+    topic: str
+    content: str
+    device: str
+    op_id: str
+
+
+class DiaryReadAnswers(Shown):
+    """The newest entries, and how many there are."""
+
+    agent: str
+    entries: list[DiaryEntry]
+    total: int
+
+
+class CheckpointItem(Asks):
+    """One text of a checkpoint."""
+
+    wing: PlaceName
+    room: PlaceName
+    content: Content
+    source_file: Line | None = None
+    added_by: Name | None = None
+    tags: Tags = Field(default_factory=list)
+    valid_from: StartTime | None = None
+    valid_to: EndTime | None = None
+    supersedes: Id | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class CheckpointDiary(Asks):
+    """The diary entry that goes with a checkpoint."""
+
+    agent_name: Name
+    entry: Content
+    topic: Name = "general"
+    wing: PlaceName | None = None
+
+
+class CheckpointAsks(Writes):
+    """Store many texts, and a diary entry, in one operation."""
+
+    items: Annotated[list[CheckpointItem], Field(max_length=ITEMS_MAX)] = Field(
+        default_factory=list
+    )
+    diary: CheckpointDiary | None = None
+    dedup_threshold: float = Field(
+        0.9, ge=0, le=1, description="How near two texts are to be named as duplicates."
+    )
+    drop_duplicates: bool = Field(
+        False, description="Do not store what is held already; it is named in the answer."
+    )
+
+    @model_validator(mode="after")
+    def _something_to_store(self) -> Self:
+        if not self.items and self.diary is None:
+            raise ValueError("there are neither items nor a diary entry")
+        return self
+
+
+class CheckpointItemRecords(AddDrawerRecords):
+    """An item as it was stored, with its number in what was asked."""
+
+    item: int
+    near: str | None = None
+
+
+class Dropped(Records):
+    """An item that was not stored, as the caller wanted, and the drawer that holds its text."""
+
+    item: int
+    near: str
+
+
+class CheckpointRecords(Records):
+    """All items and the decisions about duplicates."""
+
+    items: list[CheckpointItemRecords]
+    diary: DiaryWriteRecords | None = None
+    dropped: list[Dropped] = Field(default_factory=list)
+    dedup_threshold: float
+    duplicate: bool = False
+
+
+class CheckpointLine(Answers):
+    """What became of one item, in the order asked."""
+
+    drawer_id: str
+    duplicate: bool = Field(description="The same text was held, or stands earlier in the list.")
+    near: str | None = Field(description="The drawer that holds the same or nearly the same text.")
+    dropped: bool
+
+
+class CheckpointAnswers(WriteAnswers):
+    """Every item, so that nothing vanishes silently."""
+
+    items: list[CheckpointLine]
+    stored: int
+    dropped: int
+    diary_id: str | None
+
+
+class DeleteDrawersAsks(Writes):
+    """Hide many drawers in one operation."""
+
+    drawer_ids: Annotated[list[Id], Field(min_length=1, max_length=IDS_MAX)]
+    reason: Line | None = None
+
+
+class DeleteDrawersRecords(Records):
+    """The drawers that are hidden."""
+
+    drawer_ids: list[str]
+    hidden: list[str] = Field(default_factory=list)
+    reason: str | None = None
+    duplicate: bool = False
+
+
+class DeleteDrawersAnswers(WriteAnswers):
+    """What is hidden now."""
+
+    hidden: list[str]
+    count: int
+
+
+class DeleteBySourceAsks(Writes):
+    """Hide all drawers that came from one file."""
+
+    source_file: Line
+    wing: PlaceName | None = None
+    reason: Line | None = None
+    dry_run: bool = Field(True, description="Only say what would be hidden.")
+
+
+class DeleteBySourceRecords(DeleteDrawersRecords):
+    """The drawers of that file when it was asked."""
+
+    source_file: str
+
+
+class DeleteBySourceAnswers(DryRunAnswers):
+    """What is hidden now."""
+
+    source_file: str
+    hidden: list[str]
+    count: int

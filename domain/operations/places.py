@@ -1,0 +1,192 @@
+"""The operations on wings and rooms: what they ask, record and answer.
+
+Protects the border; what a place is stands in `places`.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from domain.operations.common import (
+    Answers,
+    DryRunAnswers,
+    Line,
+    Moments,
+    PlaceName,
+    RecordedPlace,
+    Records,
+    Shown,
+    WriteAnswers,
+    Writes,
+)
+
+
+class CreateWingAsks(Writes):
+    """Make a wing before anything lies in it."""
+
+    wing: PlaceName
+    description: Line | None = None
+
+
+class CreateWingRecords(Records):
+    """The wing, in the spelling in use."""
+
+    wing: RecordedPlace
+    description: str | None = None
+    duplicate: bool = False
+
+
+class CreateWingAnswers(WriteAnswers):
+    """The wing."""
+
+    wing: str
+
+
+class CreateRoomAsks(Writes):
+    """Make a room before anything lies in it."""
+
+    wing: PlaceName
+    room: PlaceName
+    description: Line | None = None
+
+
+class CreateRoomRecords(Records):
+    """The room, in the spelling in use."""
+
+    wing: RecordedPlace
+    room: RecordedPlace
+    description: str | None = None
+    duplicate: bool = False
+
+
+class CreateRoomAnswers(WriteAnswers):
+    """The room."""
+
+    wing: str
+    room: str
+
+
+class DeleteWingAsks(Writes):
+    """Hide a wing with all that lies in it."""
+
+    wing: PlaceName
+    reason: Line | None = None
+    dry_run: bool = Field(True, description="Only say what would be hidden.")
+
+
+class DeleteWingRecords(Records):
+    """What lay in the wing when it was hidden."""
+
+    wing: RecordedPlace
+    drawer_ids: list[str]
+    rooms: list[RecordedPlace] = Field(default_factory=list)
+    reason: str | None = None
+    duplicate: bool = False
+
+
+class DeleteWingAnswers(DryRunAnswers):
+    """What is hidden now."""
+
+    wing: str
+    hidden: list[str]
+    count: int
+
+
+class DeleteRoomAsks(DeleteWingAsks):
+    """Hide a room with all that lies in it."""
+
+    room: PlaceName
+
+
+class DeleteRoomRecords(DeleteWingRecords):
+    """What lay in the room when it was hidden."""
+
+    room: RecordedPlace
+
+
+class DeleteRoomAnswers(DeleteWingAnswers):
+    """What is hidden now."""
+
+    room: str
+
+
+class ListWingsAsks(Moments):
+    """All wings."""
+
+
+class WingLine(Answers):
+    """A wing with what lies in it at the moment asked."""
+
+    wing: str
+    description: str | None
+    made: bool = Field(description="It was made by itself, and stays when it is empty.")
+    rooms: int
+    drawers: int = Field(description="Drawers that are live and true at the moment asked.")
+
+
+class ListWingsAnswers(Shown):
+    """The wings, by name."""
+
+    wings: list[WingLine]
+    total: int
+
+
+class ListRoomsAsks(Moments):
+    """The rooms of one wing, or of all."""
+
+    wing: PlaceName | None = None
+
+
+class RoomLine(Answers):
+    """A room with what lies in it at the moment asked."""
+
+    wing: str
+    room: str
+    description: str | None
+    made: bool
+    drawers: int
+
+
+class ListRoomsAnswers(Shown):
+    """The rooms, by wing and name."""
+
+    rooms: list[RoomLine]
+    total: int
+
+
+class ShowWingAsks(Moments):
+    """One wing with its rooms."""
+
+    wing: PlaceName
+
+
+class ShowWingAnswers(Shown):
+    """The wing and its rooms."""
+
+    wing: WingLine
+    rooms: list[RoomLine]
+
+
+class ShowRoomAsks(Moments):
+    """One room."""
+
+    wing: PlaceName
+    room: PlaceName
+
+
+class ShowRoomAnswers(Shown):
+    """The room, how its drawers are tagged, and when it last changed."""
+
+    room: RoomLine
+    tags: dict[str, int]
+    newest: str | None = Field(description="When the newest of its drawers was recorded.")
+
+
+class GetTaxonomyAsks(Moments):
+    """Wings, rooms and counts in one map."""
+
+
+class GetTaxonomyAnswers(Shown):
+    """`{wing: {room: drawers}}`."""
+
+    taxonomy: dict[str, dict[str, int]]

@@ -1,0 +1,72 @@
+"""Parts: what an operation on many drawers does, one drawer or place at a time.
+
+Protects the folds from knowing bulk operations: a checkpoint of forty items is forty adds to them,
+each in its own lineage and with a place of its own in canonical order. Pure; an index never
+changes, as ids and order follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from domain.belief import Event, part_of
+from domain.places import place_id
+
+Part = tuple[str, dict[str, Any]]
+
+
+def parts_of(event: Event) -> tuple[Event, ...]:
+    """The parts of an event on drawers; none once it is redacted or voided."""
+    if not event.payload:
+        return ()
+    split = _SPLIT.get(event.tool)
+    if split is None:
+        return (event,)
+    return tuple(part_of(event, i, *part) for i, part in enumerate(split(event.payload)))
+
+
+def stated_texts(tool: str, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The payloads of the parts of an operation that bring a text each."""
+    split = _SPLIT.get(tool)
+    parts = [(tool, payload)] if split is None else split(payload)
+    return (stated for _, stated in parts if stated.get("content") is not None)
+
+
+def _checkpoint(payload: dict[str, Any]) -> Iterator[Part]:
+    for item in payload["items"]:
+        yield "add_drawer", {name: value for name, value in item.items() if value is not None}
+    if payload.get("diary"):
+        entry = payload["diary"]
+        yield "diary_write", {name: value for name, value in entry.items() if value is not None}
+
+
+def _deletes(payload: dict[str, Any]) -> Iterator[Part]:
+    reason = {"reason": payload["reason"]} if payload.get("reason") else {}
+    for drawer in payload["drawer_ids"]:
+        yield "delete_drawer", {"drawer_id": drawer} | reason
+
+
+def _place(payload: dict[str, Any]) -> Iterator[Part]:
+    place = place_id(payload["wing"], payload.get("room", ""))
+    yield "make_place", payload | {"place": place}
+
+
+def _place_and_all_in_it(payload: dict[str, Any]) -> Iterator[Part]:
+    yield from _deletes(payload)
+    wing = payload["wing"]
+    for room in payload["rooms"]:
+        yield "remove_place", {"place": place_id(wing, room)}
+    if not payload.get("room"):
+        yield "remove_place", {"place": place_id(wing)}
+
+
+_SPLIT: Final[dict[str, Callable[[dict[str, Any]], Iterator[Part]]]] = {
+    "checkpoint": _checkpoint,
+    "delete_drawers": _deletes,
+    "delete_by_source": _deletes,
+    "create_wing": _place,
+    "create_room": _place,
+    "delete_wing": _place_and_all_in_it,
+    "delete_room": _place_and_all_in_it,
+}
