@@ -28,6 +28,7 @@ from domain.operations import (
     facts,
     filing,
     places,
+    searching,
     system,
     undo,
 )
@@ -136,6 +137,13 @@ _ENTRIES: Final = (
     _read(places, "show_wing", READ, "One wing with its rooms."),
     _read(places, "show_room", READ, "One room: its drawers counted, its tags, its newest."),
     _read(places, "get_taxonomy", READ, "Wings, rooms and counts in one map."),
+
+    _read(searching, "get_drawers", READ, "Read several drawers at once."),
+    _read(searching, "search", READ, "Find drawers by the words in them, best first."),
+    _read(searching, "recall", READ, "What memory holds on a question, as one block of text."),
+    _read(searching, "wake_up", READ, "What to know at the start of a session, as one block."),
+    _read(searching, "check_duplicate", READ, "Whether a text is held already."),
+    _read(searching, "duplicates", READ, "Texts that several live drawers hold."),
 
     _write(facts, "kg_add", WRITE, FACTS, _FA.decide_add, _FA.answer_add,
            "Assert a fact, with when it is true."),

@@ -19,6 +19,7 @@ from sqlalchemy import Table, select
 from domain.canonical import canonical
 from domain.catalog import FOLDS
 from projections import tables
+from projections.full_text import held
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import read_checkpoint
 
@@ -42,9 +43,11 @@ def digests(cursor: sqlite3.Cursor) -> dict[str, Any]:
 
 def contents(cursor: sqlite3.Cursor) -> dict[str, str]:
     """Every table of the views as one sum over its rows, those included that no digest covers: a
-    rebuild of the same log makes the very same rows.
+    rebuild of the same log makes the very same rows. So does the full text index, which is not
+    laid out the same each time: of it, what it holds.
     """
-    return {name: _sum(_all_rows(table)(cursor)) for name, table in tables.metadata.tables.items()}
+    found = {name: _sum(_all_rows(table)(cursor)) for name, table in tables.metadata.tables.items()}
+    return found | {tables.WORDS: _sum(held(cursor))}
 
 
 def _sum(rows: Iterable[tuple[Any, ...]]) -> str:

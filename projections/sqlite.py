@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from domain.canonical import comparable
+from projections.text import searchable
 
 BUSY_SECONDS: Final = 30.0
 WAL_PAGES_MAX: Final = 2_000
@@ -30,7 +31,8 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
         read_only: refuse statements that write. The file is opened for writing all the same, as
             WAL readers need the shared memory file.
 
-    In SQL, `folded(name)` is the comparable form of a name.
+    In SQL, `folded(name)` is the comparable form of a name, `searchable(text)` is a text as the
+    full text index takes it in, and `words_in(size)` reads how many words it found there.
     """
     if not path.exists():
         path.touch(mode=0o600)  # its WAL and shared memory take the mode over
@@ -48,6 +50,8 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     connection.execute("PRAGMA cache_size=-32768")
     connection.execute("PRAGMA temp_store=MEMORY")
     connection.create_function("folded", 1, comparable, deterministic=True)
+    connection.create_function("searchable", 1, searchable, deterministic=True)
+    connection.create_function("words_in", 1, _words_in, deterministic=True)
     if read_only:
         connection.execute("PRAGMA query_only=ON")
     return connection
@@ -96,3 +100,11 @@ def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:
         connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
     finally:
         connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
+
+
+def _words_in(size: bytes) -> int:
+    """What FTS5 notes as the size of a text: seven bits in a byte, the highest first."""
+    number = 0
+    for byte in size:
+        number = number << 7 | byte & 0x7F
+    return number

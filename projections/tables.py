@@ -32,8 +32,9 @@ from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.facts import Assertion, Declared, Source
 from domain.places import Place
+from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 3
+VIEWS_SCHEMA: Final = 4
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -126,6 +127,26 @@ texts = Table(
     Index("texts_by_twin", "twin"),
     Index("texts_by_place", "wing_key", "room_key", "drawer_id"),
 )
+
+numbered = Table(
+    "numbered",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("drawer_id", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("words", Integer, nullable=False),
+    Column("words_upto", Integer, nullable=False),
+    Index("numbered_by_position", "position"),
+)
+"""Each text in the full text index: numbered as it arrived, with the words in it and up to it."""
+
+WORDS: Final = "words"
+WORD_PLACES: Final = "word_places"
+_FULL_TEXT: Final = (
+    f"CREATE VIRTUAL TABLE {WORDS} USING fts5(body, content='', tokenize=\"{TOKENIZER}\")",
+    f"CREATE VIRTUAL TABLE {WORD_PLACES} USING fts5vocab({WORDS}, instance)",
+)
+"""The index itself holds no texts, and loses none: what is hidden is left out by a join."""
 
 acknowledgements = Table(
     "acknowledgements",
@@ -291,7 +312,7 @@ def create_read_indexes(cursor: sqlite3.Cursor) -> None:
 def _creation() -> Sequence[str]:
     made: list[CreateTable | CreateIndex] = [CreateTable(one) for one in metadata.sorted_tables]
     made += [CreateIndex(index) for index in _indexes() if _serves_folds(index)]
-    return [str(one.compile(dialect=_DIALECT)) for one in made]
+    return [*(str(one.compile(dialect=_DIALECT)) for one in made), *_FULL_TEXT]
 
 
 @cache

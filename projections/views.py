@@ -26,6 +26,7 @@ from domain.operation import Operation, rank, stamp_of
 from domain.ports import LogReader
 from projections import tables
 from projections.beliefs import Beliefs
+from projections.full_text import take_in
 from projections.sqlite import checkpoint as move_wal
 from projections.sqlite import connect, end
 from projections.tables import VIEWS_SCHEMA, Prepared
@@ -290,6 +291,8 @@ class Folding:
             if rows:
                 statement.many(self.cursor, rows)
                 rows.clear()
+                if statement is _TEXT:
+                    take_in(self.cursor)
 
 
 def create(path: Path, log_id: str, *, for_bulk: bool = False) -> None:

@@ -62,6 +62,12 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "get_drawer": lambda known: {"drawer_id": known.drawer},
     "list_drawers": lambda known: dict(PLACE),
     "history": lambda known: {"drawer_id": known.drawer},
+    "get_drawers": lambda known: {"drawer_ids": [known.drawer, known.spare, "drawer_of_nobody"]},
+    "search": lambda known: {"query": "tea or coffee"},
+    "recall": lambda known: {"query": "tea in Lyon"},
+    "wake_up": lambda known: {"agent_name": "scribe"},
+    "check_duplicate": lambda known: {"content": "tea"},
+    "duplicates": lambda known: {},
     "kg_add": lambda known: (
         CITY
         | {

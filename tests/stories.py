@@ -114,6 +114,15 @@ class Story:
                 yield "kg_query", {"entity": entity} | chosen
             yield "kg_timeline", {"entity": entity, "limit": 2}
             yield "list_operations", {"entity": entity}
+        for chosen in ({}, {"wing": "home"}, {"tags": ["a"]}, {"include_historical": True}):
+            yield "search", {"query": "oat milk or tea", "limit": 200} | chosen
+        yield "search", {"query": "tea and milk", "limit": 1}
+        yield "recall", {"query": "does Kiran like milk"}
+        yield "wake_up", {"max_items": 3}
+        yield "get_drawers", {"drawer_ids": [*self.drawers, "drawer_of_nobody"][:200]}
+        yield "duplicates", {}
+        for text in TEXTS:
+            yield "check_duplicate", {"content": text}
         for fact in self.facts:
             yield "fact_history", {"fact_id": fact}
         yield "kg_timeline", {"limit": 200}

@@ -13,7 +13,8 @@ from projections.queries.audit import list_operations, show_operation
 from projections.queries.conflicts import list_conflicts
 from projections.queries.diary import diary_read
 from projections.queries.drawer_lists import list_drawers
-from projections.queries.drawers import get_drawer, history
+from projections.queries.drawers import get_drawer, get_drawers, history
+from projections.queries.duplicates import check_duplicate, duplicates
 from projections.queries.facts import fact_history, kg_query, kg_timeline
 from projections.queries.places import (
     get_taxonomy,
@@ -22,15 +23,21 @@ from projections.queries.places import (
     show_room,
     show_wing,
 )
+from projections.queries.recall import recall
+from projections.queries.search import search
 from projections.queries.status import status
+from projections.queries.wake_up import wake_up
 from projections.reading import Reading
 
 Query = Callable[[Reading, Any], dict[str, Any]]
 
 QUERIES: Final[dict[str, Query]] = {
+    "check_duplicate": check_duplicate,
     "diary_read": diary_read,
+    "duplicates": duplicates,
     "fact_history": fact_history,
     "get_drawer": get_drawer,
+    "get_drawers": get_drawers,
     "get_taxonomy": get_taxonomy,
     "history": history,
     "kg_query": kg_query,
@@ -40,8 +47,11 @@ QUERIES: Final[dict[str, Query]] = {
     "list_operations": list_operations,
     "list_rooms": list_rooms,
     "list_wings": list_wings,
+    "recall": recall,
+    "search": search,
     "show_operation": show_operation,
     "show_room": show_room,
     "show_wing": show_wing,
     "status": status,
+    "wake_up": wake_up,
 }

@@ -29,7 +29,7 @@ FEW: Final = 500
 
 _B: Any = bindparam
 _texts, _supersedings = tables.texts, BELIEFS[Superseding]
-_supports = BELIEFS[Support].alias("s")
+showing = BELIEFS[Support].alias("s")
 _newer, _overlapping = BELIEFS[Support].alias("n"), BELIEFS[Support].alias("o")
 _SUPERSEDED = Prepared(
     select(func.count()).where(
@@ -58,7 +58,7 @@ class _Filters(NamedTuple):
         return self.wing or self.room
 
 
-def _shows() -> Any:
+def shows() -> Any:
     """The support is believed and no later one of its drawer is.
 
     A drawer's only support is passed over by its row id, that is without a look at the table.
@@ -67,16 +67,17 @@ def _shows() -> Any:
         select(literal_column("1"))
         .select_from(_newer)
         .where(
-            _newer.c.drawer_id == _supports.c.drawer_id,
+            _newer.c.drawer_id == showing.c.drawer_id,
             believed(_newer),
             literal_column("n.rowid") != literal_column("s.rowid"),
-            tuple_(_newer.c.rank, _newer.c.id) > tuple_(_supports.c.rank, _supports.c.id),
+            tuple_(_newer.c.rank, _newer.c.id) > tuple_(showing.c.rank, showing.c.id),
         )
     )
-    return believed(_supports) & ~later
+    return believed(showing) & ~later
 
 
-def _true_within(supports: Any) -> Any:
+def true_within(supports: Any) -> Any:
+    """A support's interval meets [:begin, :end)."""
     return (
         (supports.c.valid_from < _B("end"))
         & (supports.c.valid_to > _B("begin"))
@@ -84,11 +85,11 @@ def _true_within(supports: Any) -> Any:
     )
 
 
-def _held(drawer_id: Any, *, timed: bool) -> Any:
+def held(drawer_id: Any, *, timed: bool) -> Any:
     """Some support of the drawer is believed, with `timed` one that is true within the window."""
     found: Any = select(literal_column("1")).select_from(_overlapping)
     found = found.where(_overlapping.c.drawer_id == drawer_id, believed(_overlapping))
-    return exists(found.where(_true_within(_overlapping)) if timed else found)
+    return exists(found.where(true_within(_overlapping)) if timed else found)
 
 
 def _in_place(filters: _Filters, *, by_index: bool) -> list[Any]:
@@ -104,38 +105,38 @@ def _in_place(filters: _Filters, *, by_index: bool) -> list[Any]:
 
 def _by_newest(filters: _Filters) -> list[Any]:
     """The conditions on the support that shows."""
-    conditions = [_shows()]
+    conditions = [shows()]
     if filters.dated:
         conditions += [
-            _supports.c.recorded_at >= _B("since"),
-            _supports.c.recorded_at < _B("before"),
+            showing.c.recorded_at >= _B("since"),
+            showing.c.recorded_at < _B("before"),
         ]
     if filters.tagged:
-        tags = func.json_each(_supports.c.tags).table_valued("value", name="tag")
+        tags = func.json_each(showing.c.tags).table_valued("value", name="tag")
         of_one: Any = select(literal_column("1")).select_from(tags)
         conditions += [
-            _supports.c.tags != "[]",
+            showing.c.tags != "[]",
             exists(of_one.where(func.folded(literal_column("tag.value")) == _B("tag"))),
         ]
     if filters.timed:
-        conditions.append(or_(_true_within(_supports), _held(_supports.c.drawer_id, timed=True)))
+        conditions.append(or_(true_within(showing), held(showing.c.drawer_id, timed=True)))
     return conditions
 
 
 @cache
 def _page(filters: _Filters, *, by_index: bool) -> Prepared:
     """Lines behind a place, newest first and equal times by id."""
-    at, drawer = _supports.c.recorded_at, _supports.c.drawer_id
+    at, drawer = showing.c.recorded_at, showing.c.drawer_id
     return Prepared(
         select(
             drawer,
             _texts.c.wing,
             _texts.c.room,
             func.substr(_texts.c.content, 1, PREVIEW_CHARACTERS),
-            _supports.c.tags,
+            showing.c.tags,
             at,
         )
-        .select_from(_supports.join(_texts, _texts.c.drawer_id == drawer))
+        .select_from(showing.join(_texts, _texts.c.drawer_id == drawer))
         .where(
             *_in_place(filters, by_index=by_index),
             at <= _B("last_recorded_at"),
@@ -152,20 +153,20 @@ def _total(filters: _Filters) -> Prepared:
     """How many drawers there are on all pages."""
     place = _in_place(filters, by_index=True)
     if filters.dated or filters.tagged:
-        joined = _supports.join(_texts, _texts.c.drawer_id == _supports.c.drawer_id)
-        source = joined if filters.placed else _supports
+        joined = showing.join(_texts, _texts.c.drawer_id == showing.c.drawer_id)
+        source = joined if filters.placed else showing
         return Prepared(
             select(func.count()).select_from(source).where(*place, *_by_newest(filters))
         )
     if filters.placed:
-        some = _held(_texts.c.drawer_id, timed=filters.timed)
+        some = held(_texts.c.drawer_id, timed=filters.timed)
         return Prepared(select(func.count()).select_from(_texts).where(*place, some))
-    some = believed(_supports)
-    held = select(_supports.c.drawer_id).where(
-        some & _true_within(_supports) if filters.timed else some
+    some = believed(showing)
+    drawers = select(showing.c.drawer_id).where(
+        some & true_within(showing) if filters.timed else some
     )
     return Prepared(
-        select(func.count()).select_from(held.group_by(_supports.c.drawer_id).subquery())
+        select(func.count()).select_from(drawers.group_by(showing.c.drawer_id).subquery())
     )
 
 

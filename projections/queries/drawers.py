@@ -26,6 +26,7 @@ from domain.errors import Refused
 from domain.instants import show, shown
 from domain.operation import Operation, stamp_of
 from domain.operations.drawers import GetDrawerAsks, HistoryAsks
+from domain.operations.searching import GetDrawersAsks
 from projections import tables
 from projections.queries.lines import event_line, place, provenance
 from projections.reading import Reading
@@ -60,7 +61,7 @@ class _Touch(NamedTuple):
 
 def get_drawer(reading: Reading, asked: GetDrawerAsks) -> dict[str, Any]:
     """One drawer in full, at the reading's moment."""
-    drawer = _drawer(reading, asked.drawer_id)
+    drawer = drawer_of(reading, asked.drawer_id)
     if drawer is None:
         raise Refused(
             "drawers::unknown",
@@ -68,6 +69,15 @@ def get_drawer(reading: Reading, asked: GetDrawerAsks) -> dict[str, Any]:
             "Look it up with list_drawers; ids are complete, with wing, room and hash.",
         )
     return reading.shown() | {"drawer": drawer}
+
+
+def get_drawers(reading: Reading, asked: GetDrawersAsks) -> dict[str, Any]:
+    """Several drawers in full, in the order asked for, and the ids that nothing is known of."""
+    found = {id: drawer_of(reading, id) for id in asked.drawer_ids}
+    return reading.shown() | {
+        "drawers": [drawer for drawer in found.values() if drawer is not None],
+        "missing": [id for id, drawer in found.items() if drawer is None],
+    }
 
 
 def history(reading: Reading, asked: HistoryAsks) -> dict[str, Any]:
@@ -90,7 +100,7 @@ def history(reading: Reading, asked: HistoryAsks) -> dict[str, Any]:
     }
 
 
-def _drawer(reading: Reading, asked: str) -> dict[str, Any] | None:
+def drawer_of(reading: Reading, asked: str) -> dict[str, Any] | None:
     """The drawer that an id leads to; None where nothing was known of it."""
     supports = reached(reading, asked)
     if not supports:

@@ -92,6 +92,21 @@ FORMATS = {
         "drawers total cursor",
     ),
     "history": ("drawer_id", "", "versions events"),
+    "get_drawers": ("drawer_ids", "", "drawers missing"),
+    "search": (
+        "query",
+        "limit wing room tags source_file since before from until as_of known_at"
+        " include_historical cursor",
+        "hits total total_is_exact words cursor",
+    ),
+    "recall": ("query", "max_bytes wing", "block hits facts entities left_out"),
+    "wake_up": (
+        "",
+        "agent_name wing max_items max_bytes",
+        "block diary drawers conflicts outbox withheld left_out",
+    ),
+    "check_duplicate": ("content", "wing room", "is_duplicate matches"),
+    "duplicates": ("", "wing limit cursor", "groups total cursor"),
     "kg_add": (
         "subject predicate object",
         "valid_from valid_to confidence source_drawer_id source_file wing idempotency_key",

@@ -1,0 +1,201 @@
+"""The operations that find memory: search, recall, waking up, and looking for the same text twice.
+
+Protects the border of what is found; holds no rules (see `projections.queries`).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field
+
+from domain.operations.common import (
+    LIMIT_DEFAULT,
+    LIMIT_MAX,
+    Answers,
+    Content,
+    EndTime,
+    Id,
+    Limit,
+    Line,
+    Moments,
+    Name,
+    Paged,
+    PlaceName,
+    Shown,
+    StartTime,
+    Tags,
+    Windows,
+)
+from domain.operations.drawers import Drawer, Provenance
+from domain.operations.facts import ConflictShown, FactShown
+
+QUERY_CHARACTERS_MAX: Final = 16_384
+BLOCK_BYTES_DEFAULT: Final = 8_192
+BLOCK_BYTES_MAX: Final = 1_048_576
+
+
+def _clean_query(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty")
+    return text
+
+
+Query = Annotated[str, Field(max_length=QUERY_CHARACTERS_MAX), AfterValidator(_clean_query)]
+BlockBytes = Annotated[int, Field(ge=256, le=BLOCK_BYTES_MAX)]
+
+
+class SearchAsks(Paged, Windows):
+    """Find drawers by the words in them."""
+
+    query: Query = Field(description="Words; nothing in it is an operator.")
+    limit: Limit = 10
+    wing: PlaceName | None = None
+    room: PlaceName | None = None
+    tags: Tags = Field(default_factory=list, description="Only drawers that carry all of them.")
+    source_file: Line | None = None
+    since: StartTime | None = Field(None, description="Recorded then or later.")
+    before: EndTime | None = Field(None, description="Recorded before then.")
+    cursor: Line | None = None
+
+
+class Hit(Answers):
+    """A drawer that was found, with the 200 characters around what was found in it."""
+
+    drawer_id: str
+    wing: str
+    room: str
+    snippet: str
+    score: float = Field(description="BM25; more is better.")
+    tags: list[str]
+    source_file: str | None
+    valid_from: str
+    valid_to: str | None
+    state: str
+    current: bool = Field(description="Whether it is true at `as_of`, else now.")
+    recorded_at: str
+    provenance: Provenance
+
+
+class SearchAnswers(Shown):
+    """One page of what was found, best first, equal scores by id."""
+
+    hits: list[Hit]
+    total: int = Field(description="On all pages; not counted beyond 1,000.")
+    total_is_exact: bool
+    words: list[str] = Field(description="What was looked for; common words are passed over.")
+    cursor: str | None
+
+
+class RecallAsks(Moments):
+    """What memory holds on a question, as one block of text."""
+
+    query: Query
+    max_bytes: BlockBytes = BLOCK_BYTES_DEFAULT
+    wing: PlaceName | None = Field(None, description="Of the drawers; facts come from all.")
+
+
+class RecallAnswers(Shown):
+    """The block, and the drawers and facts that are in it."""
+
+    block: str
+    hits: list[Hit]
+    facts: list[FactShown]
+    entities: list[str] = Field(description="The names in the question that facts are known of.")
+    left_out: int = Field(description="Items found that did not fit whole.")
+
+
+class WakeUpAsks(Moments):
+    """What to know at the start of a session."""
+
+    agent_name: Name | None = Field(None, description="Whose diary; default anybody's.")
+    wing: PlaceName | None = None
+    max_items: int = Field(10, ge=1, le=LIMIT_MAX)
+    max_bytes: BlockBytes = BLOCK_BYTES_DEFAULT
+
+
+class Waiting(Answers):
+    """What no primary has acknowledged yet."""
+
+    pending: int
+
+
+class OpenConflicts(Answers):
+    """How many conflicts nobody has resolved, and the newest of them."""
+
+    open: int
+    newest: list[ConflictShown]
+
+
+class WakeUpAnswers(Shown):
+    """The block, and the items that are in it."""
+
+    block: str
+    diary: Drawer | None
+    drawers: list[Drawer]
+    conflicts: OpenConflicts
+    outbox: Waiting
+    withheld: int = Field(description="Items of devices that this one does not trust.")
+    left_out: int = Field(description="Items that did not fit whole.")
+
+
+class CheckDuplicateAsks(Moments):
+    """Whether a text is held already, exactly or but for line ends, composition and blank ends."""
+
+    content: Content
+    wing: PlaceName | None = None
+    room: PlaceName | None = None
+
+
+class Twin(Answers):
+    """A live drawer with the same text. `exact`: to the last character."""
+
+    drawer_id: str
+    wing: str
+    room: str
+    exact: bool
+    state: str
+    recorded_at: str
+
+
+class CheckDuplicateAnswers(Shown):
+    """The live drawers that hold the text, exact ones first."""
+
+    is_duplicate: bool
+    matches: list[Twin]
+
+
+class DuplicatesAsks(Paged, Moments):
+    """Texts that several live drawers hold."""
+
+    wing: PlaceName | None = None
+    limit: Limit = LIMIT_DEFAULT
+    cursor: Line | None = None
+
+
+class Duplicate(Answers):
+    """One text and the live drawers that hold it, in the order in which they arrived."""
+
+    preview: str
+    drawers: list[Twin]
+
+
+class DuplicatesAnswers(Shown):
+    """One page of groups, the one that grew last first."""
+
+    groups: list[Duplicate]
+    total: int
+    cursor: str | None
+
+
+class GetDrawersAsks(Moments):
+    """Read several drawers; old ids lead to the newest texts."""
+
+    drawer_ids: list[Id] = Field(min_length=1, max_length=LIMIT_MAX)
+
+
+class GetDrawersAnswers(Shown):
+    """The drawers in the order asked for, each once, and the ids that nothing is known of."""
+
+    drawers: list[Drawer]
+    missing: list[str]

@@ -1,0 +1,132 @@
+"""Waking up: what an agent should know before it begins.
+
+Protects its first minute: the last diary entry, what was written last, what is disputed and what
+waits, whole items only and in this order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import bindparam, func, select
+
+from domain.canonical import comparable
+from domain.identity import base_device
+from domain.operations.facts import ListConflictsAsks
+from domain.operations.searching import WakeUpAsks
+from projections import tables
+from projections.queries.blocks import Block, conflict_item, drawer_item
+from projections.queries.conflicts import list_conflicts
+from projections.queries.drawer_lists import held, showing, shows, true_within
+from projections.queries.drawers import drawer_of
+from projections.reading import Reading
+from projections.tables import Prepared
+
+CONFLICTS_SHOWN: Final = 3
+DIARY_FROM: Final = "diary_"
+DIARY_UPTO: Final = "diary`"
+_CHECKPOINT: Final = "checkpoint"
+
+_B: Any = bindparam
+_texts, _operations = tables.texts, tables.operations
+_acknowledged = tables.acknowledgements
+_IS_DIARY = (showing.c.drawer_id >= DIARY_FROM) & (showing.c.drawer_id < DIARY_UPTO)
+
+
+def _newest(*conditions: Any) -> Any:
+    """The ids of current drawers, newest first."""
+    drawer = showing.c.drawer_id
+    in_wing = _B("wing", type_=_texts.c.wing.type).is_(None) | (_texts.c.wing_key == _B("wing"))
+    return (
+        select(drawer)
+        .select_from(showing.join(_texts, _texts.c.drawer_id == drawer))
+        .where(shows(), in_wing, true_within(showing) | held(drawer, timed=True), *conditions)
+        .order_by(showing.c.recorded_at.desc(), drawer)
+        .limit(_B("limit"))
+    )
+
+
+_BY_AGENT = _B("agent", type_=_texts.c.wing.type).is_(None) | (
+    func.folded(func.coalesce(showing.c.added_by, "")) == _B("agent")
+)
+_OF_CHECKPOINTS = (
+    select(_operations.c.op_id)
+    .where(_operations.c.op_id == showing.c.op_id, _operations.c.tool == _CHECKPOINT)
+    .exists()
+)
+_ANY_CHECKPOINT = Prepared(
+    select(_operations.c.position)
+    .where(_operations.c.tool == _CHECKPOINT, _operations.c.position <= _B("position"))
+    .limit(1)
+)
+_DIARY = Prepared(_newest(_IS_DIARY, _BY_AGENT))
+_DRAWERS = Prepared(_newest(~_IS_DIARY))
+_CHECKPOINTED = Prepared(_newest(~_IS_DIARY, _OF_CHECKPOINTS))
+_UPTO = (
+    select(func.coalesce(func.max(_acknowledged.c.upto), 0))
+    .where(
+        _acknowledged.c.stream_device == _operations.c.device,
+        _acknowledged.c.position <= _B("position"),
+    )
+    .correlate(_operations)
+    .scalar_subquery()
+)
+_PENDING = Prepared(
+    select(func.count()).where(
+        _operations.c.base_device == _B("base"),
+        _operations.c.stream == "shared",
+        _operations.c.position <= _B("position"),
+        _operations.c.local_seq > _UPTO,
+    )
+)
+
+
+def wake_up(reading: Reading, asked: WakeUpAsks) -> dict[str, Any]:
+    """What to know at the start of a session."""
+    block = Block(asked.max_bytes)
+    block.section("Diary")
+    diary = _fitting(reading, block, _ids(reading, asked, _DIARY, 1))
+    block.section("Drawers")
+    drawers = _fitting(reading, block, _recent(reading, asked))
+    disputed = list_conflicts(reading, ListConflictsAsks(limit=CONFLICTS_SHOWN))
+    block.section(f"Open conflicts ({disputed['total']})")
+    newest = [one for one in disputed["conflicts"] if block.add(conflict_item(one))]
+    [(pending,)] = reading.rows(_PENDING, base=base_device(reading.device))
+    if pending:
+        block.section("Outbox")
+        block.add(f"{pending} operations wait for the primary.")
+    return reading.shown() | {
+        "block": block.text(),
+        "diary": diary[0] if diary else None,
+        "drawers": drawers,
+        "conflicts": {"open": disputed["total"], "newest": newest},
+        "outbox": {"pending": pending},
+        "withheld": 0,
+        "left_out": block.left_out,
+    }
+
+
+def _recent(reading: Reading, asked: WakeUpAsks) -> list[str]:
+    """What checkpoints put down comes first; what was written otherwise fills up."""
+    ids: list[str] = []
+    if reading.rows(_ANY_CHECKPOINT):
+        ids += _ids(reading, asked, _CHECKPOINTED, asked.max_items)
+    ids += _ids(reading, asked, _DRAWERS, asked.max_items)
+    return list(dict.fromkeys(ids))[: asked.max_items]
+
+
+def _ids(reading: Reading, asked: WakeUpAsks, statement: Prepared, limit: int) -> list[str]:
+    rows = reading.rows(
+        statement,
+        begin=reading.as_of,
+        end=reading.as_of + 1,
+        wing=asked.wing and comparable(asked.wing),
+        agent=asked.agent_name and comparable(asked.agent_name),
+        limit=limit,
+    )
+    return [id for (id,) in rows]
+
+
+def _fitting(reading: Reading, block: Block, ids: list[str]) -> list[dict[str, Any]]:
+    drawers = (drawer_of(reading, id) for id in ids)
+    return [one for one in drawers if one is not None and block.add(drawer_item(one))]
