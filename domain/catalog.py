@@ -163,6 +163,8 @@ _ENTRIES: Final = (
            "Take operations out again: one, or those of a session or device."),
     _read(audit, "list_operations", READ, "Who did what, newest first."),
     _read(audit, "show_operation", READ, "One operation with all that proves it."),
+    _read(audit, "why", READ, "Who made a drawer or a fact, and what they had read before."),
+    _read(audit, "diff", READ, "What memory gained, lost and changed between two moments."),
     _read(control, "status", CONTROL, "Totals, states and versions; never content."),
 )  # fmt: skip
 

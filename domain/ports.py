@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from domain.belief import Event, Fold, Held
 from domain.operation import Head, Operation
+from domain.trail import Activity, Noted, NotedWhole, Told, TrailCounts, TrailFilter
 
 
 class Text(NamedTuple):
@@ -136,4 +137,36 @@ class LogReader(Protocol):
 
     def after(self, position: int, limit: int) -> Sequence[Operation]:
         """At most `limit` operations behind a position, in order of arrival."""
+        ...
+
+
+class TrailReader(Protocol):
+    """The audit trail as projections read it."""
+
+    def counts(self) -> TrailCounts:
+        """How many events it holds, and how many calls could not be noted."""
+        ...
+
+    def newest(self) -> int:
+        """When its newest event was written, microseconds UTC; 0 where there is none."""
+        ...
+
+    def page(self, chosen: TrailFilter, limit: int) -> list[Noted]:
+        """At most `limit` events, newest first by when they were recorded."""
+        ...
+
+    def told(self, chosen: TrailFilter, limit: int) -> list[Told]:
+        """As `page`, with what was asked and seen."""
+        ...
+
+    def total(self, chosen: TrailFilter) -> int:
+        """How many events there are on all pages."""
+        ...
+
+    def find(self, op_id: str) -> NotedWhole | None:
+        """An event with what proves it."""
+        ...
+
+    def activity(self, since: int, before: int) -> list[Activity]:
+        """Calls by day, device, tool and outcome, recorded within [since, before)."""
         ...

@@ -26,6 +26,7 @@ from replay.backup import put_in_place, read_manifest, restored_views, set_aside
 from replay.log import About, Log, create_log
 from replay.rebuild import Progress, first_generation, rebuild
 from replay.storage_errors import in_words
+from replay.trail import Trail
 from replay.write_lock import WriteLock
 from replay.writer import Writer
 
@@ -145,7 +146,16 @@ def open_palace(
         principal=settings.principal,
         session_mode=settings.session_mode,
     )
-    palace = Palace(log, generations, writer, system, zone=settings.zone, context=context)
+    trail = Trail(
+        folder.trail,
+        system,
+        nonce=System().nonce,
+        device=lambda: log.about.device,
+        host=socket.gethostname(),
+        reads=settings.audit.reads,
+        retention_days=settings.audit.retention_days,
+    )
+    palace = Palace(log, generations, writer, trail, system, zone=settings.zone, context=context)
     return House(folder, settings, system, log, generations, lock, palace)
 
 

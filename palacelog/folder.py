@@ -18,6 +18,7 @@ from projections.generations import sync_folder
 PALACE_FILE: Final = "palace.toml"
 LOG_FILE: Final = "log.db"
 VIEWS_FOLDER: Final = "views"
+TRAIL_FOLDER: Final = "trail"
 _NETWORK: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.rclone"}
 )
@@ -43,6 +44,11 @@ class PalaceFolder(NamedTuple):
     def views(self) -> Path:
         """The generations of the views."""
         return self.path / VIEWS_FOLDER
+
+    @property
+    def trail(self) -> Path:
+        """The segments of the audit trail."""
+        return self.path / TRAIL_FOLDER
 
 
 def existing(path: Path) -> PalaceFolder:

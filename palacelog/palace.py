@@ -1,7 +1,7 @@
 """The palace: one call is the way through, for every surface and every test.
 
     validate > gate > prepare > [write lock: decide > append > project > COMMIT] > answer
-    validate > gate > catch up > query > answer
+    validate > gate > catch up > query > answer > note the read
 
 Protects the line: nothing reaches the log or the views another way. May not know a surface, and
 holds no rule of its own: what an operation means stands in `domain`.
@@ -25,6 +25,7 @@ from domain.identity import base_device
 from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
+from domain.trail import UNKNOWN_TOOL
 from palacelog.prepare import prepare
 from palacelog.readers import Readers
 from projections.generations import Generations
@@ -34,6 +35,7 @@ from projections.sqlite import snapshot
 from projections.views import read_checkpoint
 from replay.log import Log
 from replay.storage_errors import storage_error
+from replay.trail import Trail
 from replay.writer import System, Turn, Writer
 
 CATCH_UP_SECONDS: Final = 2.0
@@ -58,6 +60,7 @@ class Palace:
         log: Log,
         generations: Generations,
         writer: Writer,
+        trail: Trail,
         system: System,
         *,
         zone: str,
@@ -71,6 +74,7 @@ class Palace:
         """
         self.log = log
         self.writer = writer
+        self.trail = trail
         self._system = system
         self._zone = zone
         self._context = context
@@ -82,6 +86,7 @@ class Palace:
         with self._closing:
             nobody_reads = self._readers.close()
             self.writer.close()
+            self.trail.close()
             if nobody_reads:
                 self.log.close()
 
@@ -102,6 +107,16 @@ class Palace:
             PalaceError: refused, invalid input, or storage that failed. Nothing was changed then.
         """
         who = self._context if context is None else context
+        try:
+            answer = self._answer(tool, arguments, who)
+        except PalaceError as refusal:
+            self.trail.refused(tool if tool in CATALOG else UNKNOWN_TOOL, arguments, who, refusal)
+            raise
+        if not CATALOG[tool].writes or answer.get("dry_run"):
+            self.trail.read(tool, arguments, who, answer)
+        return answer
+
+    def _answer(self, tool: str, arguments: Mapping[str, Any], who: Context) -> dict[str, Any]:
         entry = CATALOG.get(tool)
         gate.check(tool, gate.WRITE if entry is None else entry.operation_class, who.session_mode)
         if entry is None:
@@ -175,6 +190,7 @@ class Palace:
                 yield Reading(
                     cursor,
                     self.log,
+                    self.trail,
                     now=self._system.now(),
                     device=self.log.about.device,
                     as_of=as_of,

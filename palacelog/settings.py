@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -28,6 +28,21 @@ SETTINGS_FILE: Final = "settings.toml"
 DEFAULT_FOLDER: Final = "~/.palacelog"
 
 
+class Audit(BaseModel):
+    """What the audit trail keeps.
+
+    Attributes:
+        reads: `full` notes reads with their arguments and the ids that they saw, `digest` without,
+            `off` not at all. Refusals are always noted.
+        retention_days: how long; whole months are dropped.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    reads: Literal["full", "digest", "off"] = "full"
+    retention_days: int = Field(90, ge=1, le=36_500)
+
+
 class Settings(BaseSettings):
     """How this process uses a palace.
 
@@ -38,10 +53,12 @@ class Settings(BaseSettings):
         lock_timeout_seconds: how long a write waits for another process.
         session_mode: of calls that name none (also `--mode`, `PALACELOG_MODE`).
         agent, client, session, principal: who calls, where the caller does not say.
+        audit: what the audit trail keeps (`[audit]`, `PALACELOG_AUDIT__READS`).
     """
 
     model_config = SettingsConfigDict(
         env_prefix="PALACELOG_",
+        env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
         validate_by_name=True,  # in the file the mode is `session_mode`
@@ -56,6 +73,7 @@ class Settings(BaseSettings):
     client: str | None = None
     session: str | None = None
     principal: str | None = None
+    audit: Audit = Audit()
 
     @field_validator("zone")
     @classmethod

@@ -18,7 +18,7 @@ from domain.errors import invalid
 from domain.instants import AtInstant, AtPosition, KnownAt, Moment, show
 from domain.operation import stamp_of
 from domain.operations.common import default_as_of
-from domain.ports import LogReader
+from domain.ports import LogReader, TrailReader
 from projections import tables
 from projections.tables import BELIEFS, Prepared
 from projections.views import read_checkpoint
@@ -95,6 +95,7 @@ class Reading:
         self,
         cursor: sqlite3.Cursor,
         log: LogReader,
+        trail: TrailReader,
         *,
         now: int,
         device: str,
@@ -110,6 +111,7 @@ class Reading:
         """
         self.cursor = cursor
         self.log = log
+        self.trail = trail
         self.now = now
         self.device = device
         self.checkpoint = read_checkpoint(cursor)
@@ -150,6 +152,17 @@ class Reading:
     def pin(self, position: int, as_of: int, known_at: int | None) -> None:
         """Read at the moment of a list's first page."""
         self.moment = Moment(as_of, position, known_at)
+
+    def at(self, known_at: KnownAt) -> Reading:
+        """The same snapshot at another moment of log time, and of valid time with it."""
+        return Reading(
+            self.cursor,
+            self.log,
+            self.trail,
+            now=self.now,
+            device=self.device,
+            known_at=known_at,
+        )
 
     def hidden(self, drawer_id: str) -> bool:
         """Whether a drawer was known and no support of it is left, wherever updates took them."""

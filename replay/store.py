@@ -284,13 +284,14 @@ class LogApplication(Application[str]):
     """The library's application over one log file."""
 
     name = "palacelog"
+    persistence = "replay.store:LogFactory"
 
     def __init__(self, path: Path, *, create: bool) -> None:
         """Open the log at `path`; `create` makes its tables."""
         self._create = create
         super().__init__(
             {
-                "PERSISTENCE_MODULE": "replay.store:LogFactory",
+                "PERSISTENCE_MODULE": self.persistence,
                 "TRANSCODER_TOPIC": "replay.store:StateTranscoder",
                 "ORIGINATOR_ID_TYPE": "text",
                 "SQLITE_DBNAME": str(path),

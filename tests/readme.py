@@ -18,6 +18,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
 from domain.catalog import CATALOG
 from palacelog.cli.failing import EXIT_CODES
 from palacelog.settings import Settings
@@ -69,7 +72,9 @@ class Shell:
             return f"{self._code}\n"
         words = shlex.split(command)
         assert words[0] == "palacelog", f"the README runs {words[0]}"
-        environment = {"HOME": str(self._home), "COLUMNS": COLUMNS}
+        # A read is noted by a thread of its own, which would move the clock as it likes.
+        still = {"PALACELOG_AUDIT__READS": "off"}
+        environment = {"HOME": str(self._home), "COLUMNS": COLUMNS, **still}
         self._code, (_, _, seen) = invoked(words[1:], environment)
         shown = seen.decode().replace(str(self._home), "~")
         return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
@@ -126,13 +131,22 @@ def exit_codes_table() -> str:
 
 def settings_table(text: str) -> str:
     """The settings with their variables and defaults; their meanings are kept from the text."""
-    kept = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", text, re.M))
+    kept = dict(re.findall(r"^\| `([\w.]+)` \|.*\| (.*) \|$", text, re.M))
     lines = ["| setting | variable | default | meaning |\n", "|---|---|---|---|\n"]
-    for name, field in Settings.model_fields.items():
-        variable = field.validation_alias or f"PALACELOG_{name.upper()}"
+    for name, field in _settings(Settings):
+        variable = field.validation_alias or f"PALACELOG_{name.upper().replace('.', '__')}"
         default = "" if field.default is None else f"`{field.default}`"
         lines.append(f"| `{name}` | `{variable}` | {default} | {kept.get(name, '')} |\n")
     return "".join(lines)
+
+
+def _settings(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """The settings with their full names; those of a group as `group.name`."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.default, BaseModel):
+            yield from _settings(type(field.default), f"{name}.")
+        else:
+            yield f"{before}{name}", field
 
 
 def python_blocks(text: str) -> list[str]:

@@ -39,6 +39,8 @@ def list_(
     entity: Annotated[str | None, typer.Option(help="About this entity.")] = None,
     since: Annotated[str | None, typer.Option(help="Recorded then or later.")] = None,
     before: Annotated[str | None, typer.Option(help="Recorded before then.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="accepted, refused or all.")] = None,
+    reads: Annotated[bool, typer.Option("--reads", help="Reads as well.")] = False,
     limit: Annotated[int, typer.Option(help="At most so many, up to 200.")] = 20,
     cursor: Annotated[str | None, typer.Option(help="Go on where a page ended.")] = None,
 ) -> None:
@@ -46,12 +48,13 @@ def list_(
 
     Examples:
       palacelog log list --device laptop --since yesterday
+      palacelog log list --outcome refused --reads
       palacelog --known-at @10 log list
     """
     chosen = {
         "device": device, "tool": tool, "agent": agent, "session": session, "wing": wing,
         "drawer_id": drawer, "entity": entity, "since": since, "before": before,
-        "limit": limit, "cursor": cursor,
+        "outcome": outcome, "include_reads": reads or None, "limit": limit, "cursor": cursor,
     }  # fmt: skip
     invocation = asked(context)
     given = {name: value for name, value in chosen.items() if value is not None}

@@ -12,6 +12,7 @@ from typing import Any, Final
 from projections.queries.audit import list_operations, show_operation
 from projections.queries.conflicts import list_conflicts
 from projections.queries.diary import diary_read
+from projections.queries.diff import diff
 from projections.queries.drawer_lists import list_drawers
 from projections.queries.drawers import get_drawer, get_drawers, history
 from projections.queries.duplicates import check_duplicate, duplicates
@@ -27,6 +28,7 @@ from projections.queries.recall import recall
 from projections.queries.search import search
 from projections.queries.status import status
 from projections.queries.wake_up import wake_up
+from projections.queries.why import why
 from projections.reading import Reading
 
 Query = Callable[[Reading, Any], dict[str, Any]]
@@ -34,6 +36,7 @@ Query = Callable[[Reading, Any], dict[str, Any]]
 QUERIES: Final[dict[str, Query]] = {
     "check_duplicate": check_duplicate,
     "diary_read": diary_read,
+    "diff": diff,
     "duplicates": duplicates,
     "fact_history": fact_history,
     "get_drawer": get_drawer,
@@ -54,4 +57,5 @@ QUERIES: Final[dict[str, Query]] = {
     "show_wing": show_wing,
     "status": status,
     "wake_up": wake_up,
+    "why": why,
 }

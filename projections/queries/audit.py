@@ -5,19 +5,27 @@ Protects the trail: lists show headers, and only `show_operation` shows a payloa
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 from sqlalchemy import bindparam, func, or_, select
 
 from domain.canonical import comparable
 from domain.catalog import ACKNOWLEDGED
-from domain.errors import Refused, invalid
+from domain.errors import Refused
 from domain.instants import ENDLESS, show
 from domain.operation import Operation
 from domain.operations.audit import ListOperationsAsks, ShowOperationAsks
+from domain.trail import READ, NotedWhole
 from projections import tables
 from projections.queries.paging import cursor_text, resume
+from projections.queries.trail import (
+    chosen_from_trail,
+    found_in_trail,
+    happened_at,
+    trail_line,
+    trail_page,
+)
 from projections.reading import Reading
 from projections.tables import BELIEFS, Prepared
 
@@ -117,18 +125,59 @@ _EFFECTS: Final = {
 
 
 def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, Any]:
-    """One page of headers, newest first in order of arrival.
-
-    Raises:
-        InvalidInput: refusals were asked for.
+    """One page of headers, newest first: those of the log by when they arrived, and among them
+    those of the trail by when they were asked.
     """
-    if asked.outcome == "refused":
-        raise invalid(
-            "outcome", "cannot be `refused`: refusals are not recorded yet", "Leave it out."
-        )
-    last = resume("list_operations", reading, asked, asked.cursor, (int,))
+    last = resume("list_operations", reading, asked, asked.cursor, (int, int, int, int))
+    trail = chosen_from_trail(reading, asked)
+    if trail is not None:
+        pinned = last[3] if last else reading.trail.newest()
+        trail = trail._replace(logged_until=pinned)
+    behind = _Behind(*(last or (ENDLESS, ENDLESS, ENDLESS, 0)))
+    lines = [] if trail is None else trail_page(reading, trail, behind.trail, asked.limit + 1)
+    total = 0 if trail is None else reading.trail.total(trail)
+    if asked.outcome != "refused":
+        chosen = _chosen(asked)
+        rows = reading.rows(_PAGE, **chosen, behind=behind.position, limit=asked.limit + 1)
+        lines += [dict(zip(_LINE, row, strict=True)) for row in rows]
+        total += reading.rows(_TOTAL, **chosen)[0][0]
+        lines.sort(key=happened_at, reverse=True)
+    page, more = lines[: asked.limit], len(lines) > asked.limit
+    marks = list(behind.after(page, 0 if trail is None else trail.logged_until))
+    return reading.shown() | {
+        "operations": [_line(line) for line in page],
+        "total": total,
+        "cursor": cursor_text("list_operations", reading, asked, marks) if more else None,
+    }
+
+
+class _Behind(NamedTuple):
+    """Where a page goes on, in the log and in the trail."""
+
+    position: int
+    recorded_at: int
+    place: int
+    pinned: int
+
+    @property
+    def trail(self) -> tuple[int, int]:
+        """The last event of the trail that was listed."""
+        return self.recorded_at, self.place
+
+    def after(self, page: list[dict[str, Any]], pinned: int) -> _Behind:
+        """Where the next page goes on."""
+        at = self._replace(pinned=pinned)
+        for line in page:
+            if line["position"] is not None:
+                at = at._replace(position=line["position"])
+            else:
+                at = at._replace(recorded_at=line["recorded_at"], place=line["place"])
+        return at
+
+
+def _chosen(asked: ListOperationsAsks) -> dict[str, Any]:
     names = {"wing": asked.wing, "entity": asked.entity}
-    chosen: dict[str, Any] = {
+    return {
         "device": asked.device,
         "tool": asked.tool,
         "agent": asked.agent,
@@ -137,30 +186,31 @@ def list_operations(reading: Reading, asked: ListOperationsAsks) -> dict[str, An
         "since": -ENDLESS if asked.since is None else asked.since,
         "before": ENDLESS if asked.before is None else asked.before,
     } | {name: value and comparable(value) for name, value in names.items()}
-    behind = last[0] if last else ENDLESS
-    rows = reading.rows(_PAGE, **chosen, behind=behind, limit=asked.limit + 1)
-    [(total,)] = reading.rows(_TOTAL, **chosen)
-    page, more = rows[: asked.limit], len(rows) > asked.limit
-    return reading.shown() | {
-        "operations": [_line(dict(zip(_LINE, row, strict=True))) for row in page],
-        "total": total,
-        "cursor": cursor_text("list_operations", reading, asked, [page[-1][0]]) if more else None,
-    }
 
 
 def show_operation(reading: Reading, asked: ShowOperationAsks) -> dict[str, Any]:
     """One operation with its payload, what proves it, and the rows that it changed."""
     position = asked.position
-    if position is None:
+    if asked.op_id is not None:
         found = reading.rows(_POSITION_OF, op_id=asked.op_id)
-        position = found[0][0] if found else 0
-    if not 1 <= position <= reading.position:
+        noted = None if found else found_in_trail(reading, asked.op_id)
+        if noted is not None:
+            return reading.shown() | {"operation": _noted(noted)}
+        position = found[0][0] if found else None
+    if position is None or not 1 <= position <= reading.position:
         raise Refused(
             "operations::unknown",
             f"This log holds no such operation up to position {reading.position}.",
             "List them with list_operations.",
         )
     return reading.shown() | {"operation": _whole(reading, reading.log.proven(position))}
+
+
+def _noted(noted: NotedWhole) -> dict[str, Any]:
+    """A read or a refusal; a refusal has no payload."""
+    operation = noted.operation
+    payload = operation.payload() if noted.line.outcome == READ else None
+    return _line(trail_line(noted.line)) | _proof(operation, payload)
 
 
 def _whole(reading: Reading, operation: Operation) -> dict[str, Any]:
@@ -171,19 +221,33 @@ def _whole(reading: Reading, operation: Operation) -> dict[str, Any]:
         "host": header.origin_host,
         "logged_at": operation.logged_at,
     }
-    return _line({name: fields[name] for name in _LINE}) | {
+    payload = None if recorded.payload is None else operation.payload()
+    return (
+        _line({name: fields[name] for name in _LINE})
+        | _proof(operation, payload)
+        | {
+            "effects": _effects(reading, operation),
+            "acknowledged": _moved(reading, operation),
+        }
+    )
+
+
+def _proof(operation: Operation, payload: dict[str, Any] | None) -> dict[str, Any]:
+    """What is shown of a whole event beside its line; one of the trail has no effects."""
+    header = operation.header
+    return {
         "schema": header.schema,
         "hlc": header.hlc,
         "order_hlc": operation.order_hlc,
         "target": header.target,
         "idempotency_key": header.idempotency_key,
-        "payload": None if recorded.payload is None else orjson.loads(recorded.payload),
+        "payload": payload,
         "payload_digest": header.payload_digest,
         "asked_digest": header.asked_digest,
-        "chain": recorded.chain.hex(),
+        "chain": operation.recorded.chain.hex(),
         "link": operation.link.hex(),
-        "effects": _effects(reading, operation),
-        "acknowledged": _moved(reading, operation),
+        "effects": [],
+        "acknowledged": None,
     }
 
 
@@ -226,5 +290,7 @@ def _reordered(reading: Reading, operation: Operation) -> list[tuple[int, str]]:
 
 
 def _line(fields: dict[str, Any]) -> dict[str, Any]:
-    times = {name: show(fields[name]) for name in ("recorded_at", "logged_at")}
-    return fields | times | {"outcome": "accepted"}
+    """A line as it is shown; what is not of the trail was accepted."""
+    shown = {"outcome": "accepted", "code": None, "times": 1} | fields
+    shown.pop("place", None)
+    return shown | {name: show(fields[name]) for name in ("recorded_at", "logged_at")}

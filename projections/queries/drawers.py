@@ -52,7 +52,7 @@ _TOUCHES = Prepared(
 )
 
 
-class _Touch(NamedTuple):
+class Touch(NamedTuple):
     """A part of an operation that touched a lineage."""
 
     operation: Operation
@@ -82,7 +82,7 @@ def get_drawers(reading: Reading, asked: GetDrawersAsks) -> dict[str, Any]:
 
 def history(reading: Reading, asked: HistoryAsks) -> dict[str, Any]:
     """All versions that updates and supersedes joined, oldest first, and the events behind them."""
-    touched = _lineage(reading, asked.drawer_id)
+    touched = lineage_of(reading, asked.drawer_id)
     if not touched:
         raise Refused(
             "drawers::unknown",
@@ -157,7 +157,7 @@ def _hidden(reading: Reading, drawer: str, lineage: _Lineage | None) -> dict[str
         return None
     [(wing, room, _)] = rows
     if lineage is None:
-        lineage = _Lineage(reading, _lineage(reading, drawer))
+        lineage = _Lineage(reading, lineage_of(reading, drawer))
     hidden_by = lineage.hiding(drawer)
     op_id = hidden_by[-1] if hidden_by else lineage.newest
     return {
@@ -184,7 +184,7 @@ def _hidden(reading: Reading, drawer: str, lineage: _Lineage | None) -> dict[str
 class _Lineage:
     """What hides the drawers of a lineage: their tombstones, and those of what they became."""
 
-    def __init__(self, reading: Reading, touched: Sequence[_Touch]) -> None:
+    def __init__(self, reading: Reading, touched: Sequence[Touch]) -> None:
         """Take the parts of one lineage, oldest first; there is at least one."""
         self.newest = touched[-1].operation.header.op_id
         parts = standing([touch.part for touch in touched])
@@ -224,7 +224,7 @@ def shown_interval(supports: list[Support], as_of: int) -> tuple[int, int]:
     return shows.valid_from, shows.valid_to
 
 
-def _lineage(reading: Reading, drawer: str) -> list[_Touch]:
+def lineage_of(reading: Reading, drawer: str) -> list[Touch]:
     """The parts of operations up to the moment that joined to this drawer, oldest first.
 
     The key of a lineage can have grown since; what joined later is left out again.
@@ -232,7 +232,7 @@ def _lineage(reading: Reading, drawer: str) -> list[_Touch]:
     found = reading.rows(_TOUCHES, drawer_id=drawer)
     operations = reading.log.at(position for position, _ in found)
     touched = [
-        _Touch(operation, part)
+        Touch(operation, part)
         for operation, (_, rank) in zip(operations, found, strict=True)
         for part in DRAWERS.split(event_of(operation, stamp_of(rank)))
         if part.rank == rank

@@ -71,7 +71,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
         },
         "outbox": {"pending": pending, "oldest_age_seconds": age, "blocked_by": None},
         "projections": [_views_state(checkpoint.position, head)],
-        "trail": {"noted": 0, "lost": 0},
+        "trail": reading.trail.counts()._asdict(),
     }
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import appending, calling, reading, rebuilding, receiving
+from tests.benchmarks import appending, calling, noting, reading, rebuilding, receiving
 from tests.benchmarks.measuring import Goal, Report, Sizes, machine
 from tests.benchmarks.mixture import arrivals, fill, new_log, size_of
 
@@ -44,6 +44,7 @@ THEMES: Final[dict[str, Theme]] = {
     "4": rebuilding.rebuild_against_scan,
     "5": calling.many_objects,
     "6": reading.past_against_present,
+    "9": noting.noting_a_read,
     "waits": calling.one_caller,
     "late": receiving.late_arrivals,
     "start": calling.starting,

@@ -41,6 +41,12 @@ def room() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.fixture(autouse=True)
+def unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads are not noted: a thread of its own would make calls that nobody counts on."""
+    monkeypatch.setenv("PALACELOG_AUDIT__READS", "off")
+
+
 @pytest.fixture(scope="module")
 def late(room: Path) -> list[Recorded]:
     """What another device wrote yesterday."""

@@ -165,11 +165,6 @@ def test_stamps_only_grow_in_a_stream_and_times_in_a_log(
     assert [event.header.local_seq for event in events] == [1, 2, 3, 4, 5, 6]
 
 
-def test_refusals_cannot_be_listed_as_long_as_they_are_not_recorded(busy: Device) -> None:
-    with busy.refuses("input::invalid", "outcome"):
-        busy.list_operations(outcome="refused")
-
-
 def effects(device: Device, position: int) -> list[tuple[str, str]]:
     shown = device.show_operation(position=position)["operation"]["effects"]
     return sorted((one["kind"], one["change"]) for one in shown)

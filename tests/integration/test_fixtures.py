@@ -224,7 +224,8 @@ def palace_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function that puts a settings file into a folder, as a palace has it."""
     for name in ("ZONE", "ROLE", "MODE", "AGENT", "CLIENT", "SESSION", "PRINCIPAL"):
         monkeypatch.delenv(f"PALACELOG_{name}", raising=False)
-    monkeypatch.delenv("PALACELOG_LOCK_TIMEOUT_SECONDS", raising=False)
+    for name in ("LOCK_TIMEOUT_SECONDS", "AUDIT__READS", "AUDIT__RETENTION_DAYS"):
+        monkeypatch.delenv(f"PALACELOG_{name}", raising=False)
 
     def put(path: Path) -> Path:
         (tmp_path / SETTINGS_FILE).write_bytes(path.read_bytes())
@@ -234,6 +235,7 @@ def palace_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 EXPECTED: dict[str, dict[str, Any]] = {
+    "audit": {"audit": {"reads": "digest", "retention_days": 30}},
     "defaults": {},
     "laptop": {
         "role": "edge",
@@ -249,7 +251,10 @@ EXPECTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("path", settings_in("valid"), ids=lambda path: path.stem)
 def test_settings_are_read(path: Path, palace_with: Any) -> None:
-    defaults = {name: field.default for name, field in Settings.model_fields.items()}
+    fields = Settings.model_fields
+    defaults = {name: field.default for name, field in fields.items()} | {
+        "audit": {"reads": "full", "retention_days": 90}
+    }
     assert load(palace_with(path)).model_dump() == defaults | EXPECTED[path.stem]
 
 

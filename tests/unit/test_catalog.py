@@ -125,7 +125,8 @@ FORMATS = {
     "list_conflicts": ("", "open limit cursor", "conflicts"),
     "list_operations": (
         "",
-        "device tool agent session wing drawer_id entity since before outcome limit cursor",
+        "device tool agent session wing drawer_id entity since before outcome include_reads "
+        "limit cursor",
         "operations",
     ),
     "show_operation": ("", "op_id position", "operation"),
@@ -149,6 +150,8 @@ FORMATS = {
     "show_room": ("wing room", "", "room tags newest"),
     "get_taxonomy": ("", "", "taxonomy"),
     "undo": ("", "op_id session device from until dry_run", "dry_run undone kept"),
+    "why": ("id", "limit", "id kind rests_on operations total"),
+    "diff": ("a", "b limit", "log_id a b drawers facts"),
     "status": ("", "", "log_id device schema head logged_at totals outbox projections trail"),
 }
 
@@ -279,8 +282,8 @@ def test_a_tool_that_nobody_knows_records_nothing() -> None:
 def test_every_read_of_the_palace_s_memory_can_look_back() -> None:
     both = {entry.name for entry in READS if issubclass(entry.asks, Moments)}
     alone = {entry.name for entry in READS if "known_at" in entry.asks.model_fields} - both
-    assert alone == {"list_operations", "show_operation"}
-    assert {entry.name for entry in READS} - both - alone == {"status"}
+    assert alone == {"list_operations", "show_operation", "why"}
+    assert {entry.name for entry in READS} - both - alone == {"diff", "status"}
 
 
 def test_every_kind_of_conflict_has_a_meaning() -> None:
