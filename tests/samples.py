@@ -92,6 +92,7 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "show_operation": lambda known: {"op_id": known.op},
     "why": lambda known: {"id": known.drawer},
     "diff": lambda known: {"a": "@1"},
+    "audit": lambda known: {},
     "status": lambda known: {},
     "delete_drawers": lambda known: {"drawer_ids": [known.drawer], "reason": "cold"},
     "delete_by_source": lambda known: {"source_file": "tea.md", "dry_run": False},

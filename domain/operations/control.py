@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from domain.operations.common import Answers, Asks
+from domain.operations.common import Answers, Asks, EndTime, StartTime
 
 
 class StatusAsks(Asks):
@@ -69,4 +69,68 @@ class StatusAnswers(Answers):
     totals: Totals
     outbox: OutboxState
     projections: list[ProjectionState]
+    trail: TrailState
+
+
+class AuditAsks(Asks):
+    """Who was active, what was refused, and whether all is whole: ids and counts."""
+
+    since: StartTime | None = Field(None, description="Activity recorded then or later.")
+    before: EndTime | None = Field(None, description="Activity recorded before then.")
+
+
+class ActivityLine(Answers):
+    """Calls of one tool on one device and day."""
+
+    day: str = Field(description="UTC")
+    device: str
+    tool: str
+    outcome: str = Field(description="accepted (in the log), read or refused (in the trail)")
+    code: str | None = Field(description="Of refusals.")
+    calls: int
+
+
+class Refusals(Answers):
+    """How many calls were refused with a code."""
+
+    code: str
+    calls: int
+
+
+class LogState(Answers):
+    """The log's newest event; `log verify` looks at all of them."""
+
+    head: int
+    link: str | None
+    state: str = Field(description="whole, altered or empty")
+
+
+class ChainState(Answers):
+    """A device's stream as this log holds it."""
+
+    device: str
+    stream: str
+    events: int
+    head: int = Field(description="The highest number in the stream.")
+    whole: bool = Field(description="Whether no number is missing.")
+
+
+class Orphans(Answers):
+    """Facts whose source drawer this log has never held; the first of them by id."""
+
+    facts: int
+    fact_ids: list[str]
+
+
+class AuditAnswers(Answers):
+    """The report. Activity: the newest day first; `activity_total` counts lines left out too."""
+
+    log_id: str
+    activity: list[ActivityLine]
+    activity_total: int
+    refusals: list[Refusals]
+    log: LogState
+    chains: list[ChainState]
+    projections: list[ProjectionState]
+    orphans: Orphans
     trail: TrailState

@@ -25,6 +25,7 @@ from projections.queries.places import (
     show_wing,
 )
 from projections.queries.recall import recall
+from projections.queries.report import audit
 from projections.queries.search import search
 from projections.queries.status import status
 from projections.queries.wake_up import wake_up
@@ -34,6 +35,7 @@ from projections.reading import Reading
 Query = Callable[[Reading, Any], dict[str, Any]]
 
 QUERIES: Final[dict[str, Query]] = {
+    "audit": audit,
     "check_duplicate": check_duplicate,
     "diary_read": diary_read,
     "diff": diff,

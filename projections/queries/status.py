@@ -70,7 +70,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
             "conflicts": len(conflicts(reading)),
         },
         "outbox": {"pending": pending, "oldest_age_seconds": age, "blocked_by": None},
-        "projections": [_views_state(checkpoint.position, head)],
+        "projections": [views_state(checkpoint.position, head)],
         "trail": reading.trail.counts()._asdict(),
     }
 
@@ -85,7 +85,8 @@ def _count(reading: Reading, statement: Prepared) -> int:
     return int(count)
 
 
-def _views_state(checkpoint: int, head: int) -> dict[str, Any]:
+def views_state(checkpoint: int, head: int) -> dict[str, Any]:
+    """How far the views have folded the log."""
     state = "truncated" if checkpoint > head else "behind" if checkpoint < head else "current"
     return {
         "name": "views",

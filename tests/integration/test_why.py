@@ -21,6 +21,8 @@ def planted(clock: FrozenDateTimeFactory, ada: Device) -> tuple[str, str]:
     scribe = ada.by(agent="scribe", session="s-2")
     ada.by(agent="scribe", session="s-3").list_drawers(wing="home")
     clock.tick(1)
+    scribe.search(query="where does Kiran live")
+    clock.tick(1)
     scribe.list_drawers(wing="home", room="notes")
     clock.tick(1)
     scribe.get_drawer(drawer_id=note)
@@ -45,11 +47,13 @@ def test_a_fact_leads_to_the_session_that_wrote_it_and_what_that_had_read(
     assert (found["kind"], found["id"], found["rests_on"]) == ("fact", fact, [note])
     [made] = found["operations"]
     assert (made["tool"], made["agent"], made["device"]) == ("kg_add", "scribe", "ada")
-    assert (made["session"], made["recorded_at"][11:19]) == ("s-2", "15:01:04")
-    assert reads(made) == [("kg_query", []), ("get_drawer", [note]), ("list_drawers", [note])]
-    assert made["reads"] == 3
-    assert made["read_before"][2]["asked"] == {"wing": "home", "room": "notes"}
-    assert made["read_before"][2]["position"] == 1
+    assert (made["session"], made["recorded_at"][11:19]) == ("s-2", "15:01:05")
+    assert reads(made) == [
+        ("kg_query", []), ("get_drawer", [note]), ("list_drawers", [note]), ("search", [note]),
+    ]  # fmt: skip
+    assert made["reads"] == 4
+    assert made["read_before"][3]["asked"] == {"query": "where does Kiran live"}
+    assert made["read_before"][3]["position"] == 1
 
 
 def test_from_the_fact_the_way_leads_on_to_who_planted_the_note(
