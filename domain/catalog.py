@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from domain.belief import UNDO, Fold
+from domain.decisions import conflicts as decide_conflicts
 from domain.decisions import drawers as decide_drawers
 from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
@@ -23,6 +24,7 @@ from domain.facts import FACTS, PREDICATES
 from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
 from domain.operations import (
     audit,
+    conflicts,
     control,
     drawers,
     facts,
@@ -34,6 +36,7 @@ from domain.operations import (
 )
 from domain.operations.common import Answers, Asks, Decided, Records
 from domain.ports import Known
+from domain.resolutions import RESOLUTIONS
 
 Decide = Callable[[Any, Known, int], Decided]
 AnswerOf = Callable[[dict[str, Any], str], dict[str, Any]]
@@ -99,6 +102,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
 
 
 _DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
+_CO = decide_conflicts
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -156,7 +160,9 @@ _ENTRIES: Final = (
     _read(facts, "kg_query", READ, "What is true of an entity, now or at any moment."),
     _read(facts, "kg_timeline", READ, "Facts in the order in which they became true."),
     _read(facts, "fact_history", READ, "All assertions and events behind a fact."),
-    _read(facts, "list_conflicts", READ, "What devices did that cannot both have its way."),
+    _read(conflicts, "list_conflicts", READ, "What devices did that cannot both have its way."),
+    _write(conflicts, "resolve_conflict", WRITE, RESOLUTIONS, _CO.decide_resolve,
+           _CO.answer_resolve, "Say that a conflict is settled, and how."),
 
     _write(undo, "undo", WRITE, None,
            lambda asked, known, now: decide_undo(asked, known, folds_of), answer_undo,

@@ -49,6 +49,11 @@ class Conflict(NamedTuple):
     rank: bytes
 
 
+def conflict_id(*parts: str) -> str:
+    """The id of a conflict: the same on every device that holds both sides."""
+    return f"conflict_{digest(*parts).hex()[:24]}"
+
+
 def note(
     held: Held,
     event: Event,
@@ -62,5 +67,5 @@ def note(
     """Keep a conflict that `event` brought about; `left` is (op_id, id) of the side that stood
     first.
     """
-    id = f"conflict_{digest(kind, about, left[0], left[1], event.op_id, right).hex()[:24]}"
+    id = conflict_id(kind, about, left[0], left[1], event.op_id, right)
     held.put(Conflict(id, area, kind, about, left[0], left[1], event.op_id, right, event.rank))

@@ -106,6 +106,10 @@ class Known(KnownTexts, Protocol):
         """Every part that touched the key of a member, in canonical order."""
         ...
 
+    def conflict(self, id: str) -> bool:
+        """Whether a conflict stands, resolved or not."""
+        ...
+
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""
         ...

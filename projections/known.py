@@ -22,6 +22,8 @@ from domain.operation import stamp_of
 from domain.places import Place
 from domain.ports import Chosen, Done, Text
 from projections import tables
+from projections.queries.conflicts import stands
+from projections.reading import Rows
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import Folding
 
@@ -200,6 +202,10 @@ class SqlKnown:
         """Every part that touched the key of a member."""
         key = self._folding.beliefs.key_of(fold, member)
         return [] if key is None else self._folding.beliefs.parts(fold, key)
+
+    def conflict(self, id: str) -> bool:
+        """Whether a conflict stands, resolved or not."""
+        return stands(Rows(self._folding.cursor), id)
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""

@@ -20,7 +20,7 @@ from domain.operation import stamp_of
 from domain.operations.common import default_as_of
 from domain.ports import LogReader, TrailReader
 from projections import tables
-from projections.tables import BELIEFS, Prepared
+from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import read_checkpoint
 
 _B = bindparam
@@ -88,7 +88,34 @@ class Origin(NamedTuple):
     recorded_at: int
 
 
-class Reading:
+class Rows:
+    """The belief rows that were held at a position."""
+
+    def __init__(self, cursor: sqlite3.Cursor, position: int = STILL_BELIEVED - 1) -> None:
+        """Read through a cursor; without a position what is held now."""
+        self.cursor = cursor
+        self._position = position
+
+    @property
+    def position(self) -> int:
+        """The position that beliefs are read at."""
+        return self._position
+
+    def find(self, kind: type[R], field: str, value: str) -> list[R]:
+        """The rows of a kind with a value in a field, in canonical order."""
+        rows = _FIND[kind, field](self.cursor, value=value, position=self.position)
+        return [kind(*row) for row in rows.fetchall()]
+
+    def all(self, kind: type[R]) -> list[R]:
+        """All rows of a kind, in canonical order."""
+        return [kind(*row) for row in _ALL[kind](self.cursor, position=self.position).fetchall()]
+
+    def rows(self, statement: Prepared, **parameters: Any) -> Sequence[tuple[Any, ...]]:
+        """The rows of a statement that conditions on `believed`."""
+        return statement(self.cursor, position=self.position, **parameters).fetchall()
+
+
+class Reading(Rows):
     """One snapshot at one moment."""
 
     def __init__(
@@ -109,7 +136,7 @@ class Reading:
             device: this palace's identity.
             as_of, known_at: the moment asked for; None for the present.
         """
-        self.cursor = cursor
+        super().__init__(cursor)
         self.log = log
         self.trail = trail
         self.now = now
@@ -126,19 +153,6 @@ class Reading:
     def as_of(self) -> int:
         """The instant that facts must hold at, microseconds UTC."""
         return self.moment.as_of
-
-    def find(self, kind: type[R], field: str, value: str) -> list[R]:
-        """The rows of a kind with a value in a field, in canonical order."""
-        rows = _FIND[kind, field](self.cursor, value=value, position=self.position)
-        return [kind(*row) for row in rows.fetchall()]
-
-    def all(self, kind: type[R]) -> list[R]:
-        """All rows of a kind, in canonical order."""
-        return [kind(*row) for row in _ALL[kind](self.cursor, position=self.position).fetchall()]
-
-    def rows(self, statement: Prepared, **parameters: Any) -> Sequence[tuple[Any, ...]]:
-        """The rows of a statement that conditions on `believed`."""
-        return statement(self.cursor, position=self.position, **parameters).fetchall()
 
     def origin(self, op_id: str) -> Origin:
         """Who recorded an operation that this log holds."""

@@ -4,14 +4,16 @@ engine, and a call that decides, records and folds as the way through does.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from domain.belief import Event, Fold, Held
 from domain.canonical import comparable, storable, twin_form
 from domain.catalog import CATALOG, FOLDS, folds_of, records_of
+from domain.conflicts import Conflict
 from domain.drawers import Support
-from domain.facts import Assertion
+from domain.facts import Assertion, Declared, single_valued
 from domain.hlc import next_hlc
 from domain.instants import ENDLESS
 from domain.operation import rank, stamp_of
@@ -19,6 +21,7 @@ from domain.operations.common import Clock, Decided
 from domain.parts import stated_texts
 from domain.places import Place
 from domain.ports import Chosen, Done, Text
+from domain.resolutions import single_value_ids
 from tests.memory_engine import MemoryEngine
 
 NOW = 1_785_078_245_678_901
@@ -163,6 +166,25 @@ class MemoryKnown:
     def parts(self, fold: Fold, member: str) -> list[Event]:
         """Every part that touched the key of a member."""
         return self.engines[fold.name].parts(member)
+
+    def conflicts(self) -> list[str]:
+        """The ids of all conflicts that stand."""
+        rows = [row for area in ("drawers", "facts") for row in self.rows(FOLDS[area])]
+        declared = [row for row in self.rows(FOLDS["predicates"]) if isinstance(row, Declared)]
+        noted = [row.id for row in rows if isinstance(row, Conflict)]
+        starts: dict[tuple[str, int], list[Assertion]] = defaultdict(list)
+        for row in rows:
+            if (
+                isinstance(row, Assertion)
+                and row.valid_from < row.valid_to
+                and single_valued(declared, row.wing_key, row.predicate_key)
+            ):
+                starts[row.partition, row.valid_from].append(row)
+        return noted + [id for same in starts.values() for id in single_value_ids(same)]
+
+    def conflict(self, id: str) -> bool:
+        """Whether a conflict stands."""
+        return id in self.conflicts()
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> list[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""

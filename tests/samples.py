@@ -21,12 +21,13 @@ class Known(NamedTuple):
     spare: str
     fact: str
     op: str
+    conflict: str
 
 
 PLACE = {"wing": "home", "room": "notes"}
 DEN = {"wing": "den", "room": "desk"}
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 7
+FURNITURE = 10
 """How many operations a furnished palace holds."""
 
 
@@ -41,8 +42,14 @@ def furnished(device: Device) -> Known:
     device.kg_declare_predicate(predicate="city", cardinality="many")
     gone = device.delete_drawer(drawer_id=spare["drawer_id"])
     device.add_drawer(**DEN, content="lamp")
+    device.kg_declare_predicate(predicate="pet", cardinality="one")
+    for name in ("Rex", "Tom"):
+        device.kg_add(subject="Ana", predicate="pet", object=name, valid_from="2026-01-01")
+    [conflict] = device.list_conflicts()["conflicts"]
     assert device.position() == FURNITURE
-    return Known(drawer["drawer_id"], spare["drawer_id"], fact["fact_id"], gone["op_id"])
+    return Known(
+        drawer["drawer_id"], spare["drawer_id"], fact["fact_id"], gone["op_id"], conflict["id"]
+    )
 
 
 SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
@@ -88,6 +95,7 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "kg_timeline": lambda known: {},
     "fact_history": lambda known: {"fact_id": known.fact},
     "list_conflicts": lambda known: {},
+    "resolve_conflict": lambda known: {"conflict_id": known.conflict, "resolution": "Both live."},
     "list_operations": lambda known: {},
     "show_operation": lambda known: {"op_id": known.op},
     "why": lambda known: {"id": known.drawer},

@@ -27,8 +27,9 @@ from domain.operations.common import (
     Tags,
     Windows,
 )
+from domain.operations.conflicts import ConflictShown
 from domain.operations.drawers import Drawer, Provenance
-from domain.operations.facts import ConflictShown, FactShown
+from domain.operations.facts import FactShown
 
 QUERY_CHARACTERS_MAX: Final = 16_384
 BLOCK_BYTES_DEFAULT: Final = 8_192

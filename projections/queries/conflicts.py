@@ -10,20 +10,23 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select
 
-from domain.canonical import digest
-from domain.conflicts import MEANING, SINGLE_VALUE, TARGET_MISSING, Conflict
+from domain.conflicts import MEANING, SINGLE_VALUE, TARGET_MISSING, Conflict, conflict_id
 from domain.facts import AREA, Assertion
 from domain.instants import show
-from domain.operations.facts import ListConflictsAsks
+from domain.operations.conflicts import ListConflictsAsks
+from domain.resolutions import Resolution
 from projections.queries.paging import cursor_text, resume
 from projections.queries.partitions import single_places
-from projections.reading import Reading, believed
+from projections.reading import Reading, Rows, believed
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
 _assertions = BELIEFS[Assertion]
 _left, _right = _assertions.alias("l"), _assertions.alias("r")
 
+_noted = BELIEFS[Conflict]
+
+_NOTED = Prepared(select(_noted.c.id).where(_noted.c.id == _B("id"), believed(_noted)))
 _FROM_ONE_INSTANT = Prepared(
     select(
         _left.c.partition,
@@ -61,25 +64,39 @@ _CLASHING = Prepared(
 def list_conflicts(reading: Reading, asked: ListConflictsAsks) -> dict[str, Any]:
     """One page of conflicts, newest first in canonical order."""
     last = resume("list_conflicts", reading, asked, asked.cursor, (bytes, str))
-    found = sorted(conflicts(reading), key=lambda one: (one.rank, one.id), reverse=True)
+    resolved = {one.id: one for one in reading.all(Resolution)}
+    wanted = [one for one in conflicts(reading) if not (asked.open and one.id in resolved)]
+    found = sorted(wanted, key=lambda one: (one.rank, one.id), reverse=True)
     place = (last[0], last[1]) if last else None
     behind = [one for one in found if place is None or (one.rank, one.id) < place]
     page = behind[: asked.limit]
     more = len(behind) > asked.limit
     marks = [page[-1].rank, page[-1].id] if more else []
     return reading.shown() | {
-        "conflicts": [_shown(reading, one) for one in page],
+        "conflicts": [_shown(reading, one, resolved.get(one.id)) for one in page],
         "total": len(found),
         "cursor": cursor_text("list_conflicts", reading, asked, marks) if more else None,
     }
 
 
-def conflicts(reading: Reading) -> list[Conflict]:
-    """All that folds noted, and all single values from one instant."""
+def conflicts(reading: Rows) -> list[Conflict]:
+    """All that folds noted, and all single values from one instant; resolved or not."""
     return reading.all(Conflict) + _from_one_instant(reading)
 
 
-def _from_one_instant(reading: Reading) -> list[Conflict]:
+def open_conflicts(reading: Rows) -> list[Conflict]:
+    """The conflicts that nobody has resolved."""
+    resolved = {one.id for one in reading.all(Resolution)}
+    return [one for one in conflicts(reading) if one.id not in resolved]
+
+
+def stands(reading: Rows, id: str) -> bool:
+    """Whether there is a conflict of that id, resolved or not."""
+    noted = reading.rows(_NOTED, id=id)
+    return bool(noted) or any(one.id == id for one in _from_one_instant(reading))
+
+
+def _from_one_instant(reading: Rows) -> list[Conflict]:
     clashes = [
         clash
         for predicate, wing in single_places(reading)
@@ -95,11 +112,11 @@ def _from_one_instant(reading: Reading) -> list[Conflict]:
 def _single_value(
     about: str, left_op: str, left: str, right_op: str, right: str, rank: bytes
 ) -> Conflict:
-    id = f"conflict_{digest(SINGLE_VALUE, about, left, right).hex()[:24]}"
+    id = conflict_id(SINGLE_VALUE, about, left, right)
     return Conflict(id, AREA, SINGLE_VALUE, about, left_op, left, right_op, right, rank)
 
 
-def _shown(reading: Reading, conflict: Conflict) -> dict[str, Any]:
+def _shown(reading: Reading, conflict: Conflict, resolved: Resolution | None) -> dict[str, Any]:
     left = _side(reading, conflict.left_op, conflict.left) if conflict.left_op else None
     named = (conflict.area, conflict.kind) == (AREA, TARGET_MISSING)  # an object that is no fact
     return {
@@ -110,6 +127,16 @@ def _shown(reading: Reading, conflict: Conflict) -> dict[str, Any]:
         "about": conflict.about.replace("\x1f", " | "),
         "left": left,
         "right": _side(reading, conflict.right_op, "" if named else conflict.right),
+        "resolved": None if resolved is None else _resolved(reading, resolved),
+    }
+
+
+def _resolved(reading: Reading, resolution: Resolution) -> dict[str, Any]:
+    return {
+        "op_id": resolution.op_id,
+        "resolution": resolution.resolution or None,
+        "device": reading.origin(resolution.op_id).device,
+        "recorded_at": show(resolution.recorded_at),
     }
 
 

@@ -15,9 +15,17 @@ from sqlalchemy import bindparam, or_, select, tuple_
 from domain.canonical import comparable
 from domain.conflicts import Conflict
 from domain.errors import Refused
-from domain.facts import Assertion, Declared, Fact, Source, derive, single_valued
+from domain.facts import (
+    Assertion,
+    Declared,
+    Fact,
+    Source,
+    derive,
+    single_valued,
+)
 from domain.instants import ENDLESS, show, shown
 from domain.operations.facts import FactHistoryAsks, KgQueryAsks, KgTimelineAsks
+from domain.resolutions import Resolution, single_value_ids
 from projections import tables
 from projections.queries.lines import event_line, place
 from projections.queries.paging import cursor_text, resume
@@ -76,7 +84,7 @@ _SOURCES_OF_KEY = Prepared(
     .order_by(_sources.c.rank)
 )
 _CONFLICTS_OF_KEY = Prepared(
-    select(_conflicts.c.left, _conflicts.c.right).where(
+    select(_conflicts.c.id, _conflicts.c.left, _conflicts.c.right).where(
         _conflicts.c.key == _B("key"), believed(_conflicts)
     )
 )
@@ -115,6 +123,7 @@ class _Graph:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self._declared = reading.all(Declared)
+        self._resolved = {one.id for one in reading.all(Resolution)}
         self._sources: dict[int, dict[str, list[dict[str, Any]]]] = {}
         self._disputes: dict[int, tuple[set[str], set[int]]] = {}
         self._hidden_drawers: dict[str, bool] = {}
@@ -167,22 +176,31 @@ class _Graph:
         return found
 
     def disputed(self, key: int, facts: list[Fact]) -> set[str]:
-        """The assertion ids that are a side of a conflict; a partition is looked through once."""
+        """The assertion ids that are a side of an open conflict; a partition is looked through
+        once.
+        """
         if key not in self._disputes:
-            pairs = self.reading.rows(_CONFLICTS_OF_KEY, key=key)
+            found = self.reading.rows(_CONFLICTS_OF_KEY, key=key)
+            pairs = [pair for conflict, *pair in found if conflict not in self._resolved]
             noted = {id for pair in pairs for id in pair if id}
             self._disputes[key] = noted, self._clashes(key, facts)
         noted, clashing = self._disputes[key]
         return noted | {id for fact in facts if fact.valid_from in clashing for id in fact.ids}
 
     def _clashes(self, key: int, facts: list[Fact]) -> set[int]:
-        """The instants from which a single-valued partition states several values."""
-        starts: dict[int, set[str]] = defaultdict(set)
+        """The instants from which a single-valued partition states several values, and nobody said
+        which.
+        """
+        starts: dict[int, list[Assertion]] = defaultdict(list)
         if facts and self.single(facts[0].newest):
             for row in self.partition(key):
                 if row.valid_from < row.valid_to:
-                    starts[row.valid_from].add(row.object_key)
-        return {start for start, objects in starts.items() if len(objects) > 1}
+                    starts[row.valid_from].append(row)
+        return {
+            start
+            for start, rows in starts.items()
+            if any(id not in self._resolved for id in single_value_ids(rows))
+        }
 
     def _hidden(self, drawer: str) -> bool:
         if drawer not in self._hidden_drawers:

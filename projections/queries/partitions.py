@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 
 from domain.facts import EVERY_WING, Assertion, Declared, derive, single_valued
-from projections.reading import Reading, believed, fields_of
+from projections.reading import Reading, Rows, believed, fields_of
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
@@ -50,7 +50,7 @@ _ROWS_OF_OBJECT = Prepared(
 )
 
 
-def single_places(reading: Reading) -> Iterator[tuple[str, str]]:
+def single_places(reading: Rows) -> Iterator[tuple[str, str]]:
     """(predicate, wing) in comparable form wherever one value only may hold."""
     declared: dict[str, list[Declared]] = defaultdict(list)
     for row in reading.all(Declared):

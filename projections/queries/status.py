@@ -18,7 +18,7 @@ from domain.instants import show
 from domain.operation import SCHEMA
 from domain.operations.control import StatusAsks
 from projections.outbox import waiting
-from projections.queries.conflicts import conflicts
+from projections.queries.conflicts import open_conflicts
 from projections.queries.partitions import count_facts
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
@@ -67,7 +67,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
             "drawers_live": _count(reading, _LIVE),
             "drawers_hidden": _count(reading, _HIDDEN),
             "facts": count_facts(reading),
-            "conflicts": len(conflicts(reading)),
+            "conflicts": len(open_conflicts(reading)),
         },
         "outbox": {"pending": pending, "oldest_age_seconds": age, "blocked_by": None},
         "projections": [views_state(checkpoint.position, head)],

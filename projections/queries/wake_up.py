@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, select
 
 from domain.canonical import comparable
 from domain.identity import base_device
-from domain.operations.facts import ListConflictsAsks
+from domain.operations.conflicts import ListConflictsAsks
 from domain.operations.searching import WakeUpAsks
 from projections import tables
 from projections.queries.blocks import Block, conflict_item, drawer_item

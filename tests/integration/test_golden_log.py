@@ -21,6 +21,8 @@ from replay.rebuild import rebuild
 from replay.verify import verify
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/golden"
+NOTHING = "0" * 64
+"""The digest of an area without rows, as of one that was added after a log was written."""
 SCHEMAS = sorted(path.name for path in GOLDEN.iterdir())
 
 
@@ -73,11 +75,13 @@ def test_it_verifies_without_findings(golden: Golden) -> None:
 
 def test_it_folds_to_its_digests(golden: Golden) -> None:
     expected = {name: value for name, value in golden.digests.items() if name != "schema"}
-    with golden.house.palace.reading() as reading:
-        assert digests(reading.cursor) == expected
-    rebuild(golden.house.log, golden.house.generations, golden.house.lock)
-    with golden.house.palace.reading() as reading:
-        assert digests(reading.cursor) == expected
+    for _ in range(2):
+        with golden.house.palace.reading() as reading:
+            found = digests(reading.cursor)
+        later = found.keys() - expected.keys()
+        assert {name: found[name] for name in expected} == expected
+        assert all(set(found[area].values()) == {NOTHING} for area in later)
+        rebuild(golden.house.log, golden.house.generations, golden.house.lock)
 
 
 def test_every_event_reads_as_it_was_recorded(golden: Golden) -> None:

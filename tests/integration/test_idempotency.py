@@ -20,7 +20,10 @@ TEA = PLACE | {"content": "tea"}
 def other_call(tool: str, given: dict[str, Any]) -> dict[str, Any]:
     """The same call with one argument changed."""
     fields = CATALOG[tool].asks.model_fields
-    texts = ("content", "entry", "reason", "description", "predicate", "session")
+    texts = (
+        *("content", "entry", "reason", "description", "predicate", "session"),
+        *("resolution", "relation", "alias", "label"),
+    )
     changed = next((name for name in texts if name in fields), None)
     return given | ({"drop_duplicates": True} if changed is None else {changed: "other"})
 

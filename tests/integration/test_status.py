@@ -13,7 +13,7 @@ from projections import tables
 from projections.outbox import StreamState, streams, waiting
 from projections.tables import Prepared
 from tests.palaces import Device, Fleet, acknowledge, deliver
-from tests.samples import furnished
+from tests.samples import FURNITURE, furnished
 
 MARKS = [
     "zebrawing",
@@ -79,20 +79,20 @@ def test_status_counts_what_there_is(clock: FrozenDateTimeFactory, ada: Device) 
     clock.tick(90)
     status = ada.status()
     assert status["totals"] == {
-        "events": 7,
+        "events": FURNITURE,
         "drawers_live": 2,
         "drawers_hidden": 1,
-        "facts": 2,
-        "conflicts": 0,
+        "facts": 3,
+        "conflicts": 1,
     }
-    assert (status["head"], status["schema"]) == (7, 1)
+    assert (status["head"], status["schema"]) == (FURNITURE, 1)
     assert status["log_id"] == ada.house.log.log_id
     assert status["versions"] == {
         "product": version("palacelog"),
         "sqlite": sqlite3.sqlite_version,
     }
     assert status["projections"] == [
-        {"name": "views", "checkpoint": 7, "lag": 0, "state": "current"}
+        {"name": "views", "checkpoint": FURNITURE, "lag": 0, "state": "current"}
     ]
     assert status["logged_at"].startswith("2026-03-31T15:00:00.00000")
 
@@ -155,11 +155,11 @@ def test_the_outbox_is_what_the_primary_has_not_acknowledged(
     furnished(ada)
     clock.tick(90)
     outbox = ada.status()["outbox"]
-    assert (outbox["pending"], outbox["oldest_age_seconds"]) == (7, 90.0)
+    assert (outbox["pending"], outbox["oldest_age_seconds"]) == (FURNITURE, 90.0)
 
     deliver(ada.house, primary.house, limit=4)
     acknowledge(ada.house, primary.house)
-    assert ada.status()["outbox"]["pending"] == 3
+    assert ada.status()["outbox"]["pending"] == FURNITURE - 4
     deliver(ada.house, primary.house)
     acknowledge(ada.house, primary.house)
     assert ada.status()["outbox"] == {
@@ -167,5 +167,5 @@ def test_the_outbox_is_what_the_primary_has_not_acknowledged(
         "oldest_age_seconds": None,
         "blocked_by": None,
     }
-    assert ada.status()["totals"]["events"] == 9
+    assert ada.status()["totals"]["events"] == FURNITURE + 2
     assert primary.status()["outbox"]["pending"] == 0

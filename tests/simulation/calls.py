@@ -52,6 +52,7 @@ WRITES = (
     "delete_wing",
     "delete_room",
     "undo",
+    *("resolve_conflict",) * 2,
 )
 READS = (
     "get_drawer",
@@ -77,6 +78,10 @@ class Words:
         self.drawers: dict[str, None] = {}
         self.facts: dict[str, None] = {}
         self.operations: dict[str, None] = {}
+        self.conflicts: dict[str, None] = {}
+
+    def learn_conflicts(self, listed: dict[str, Any]) -> None:
+        self.conflicts |= dict.fromkeys(one["id"] for one in listed["conflicts"])
 
     def learn(self, answer: dict[str, Any]) -> None:
         self.operations[answer["op_id"]] = None
@@ -112,7 +117,7 @@ def a_read(seed: int, words: Words, known_at: str | None) -> Call:
         },
         "kg_timeline": lambda: chance.choice([{}, {"predicate": "city"}]),
         "fact_history": lambda: {"fact_id": chance.choice([*words.facts, "fact_none"])},
-        "list_conflicts": dict,
+        "list_conflicts": lambda: {"open": chance.random() < 0.5},
         "list_operations": lambda: chance.choice([{"limit": 200}, {"entity": "Kiran"}]),
         "show_operation": lambda: {"op_id": chance.choice([*words.operations, "none"])},
         "get_taxonomy": dict,
@@ -202,6 +207,11 @@ def _undo(chance: random.Random, words: Words) -> dict[str, Any]:
     return {"op_id": chance.choice([*words.operations, "none"]), "dry_run": False}
 
 
+def _resolve_conflict(chance: random.Random, words: Words) -> dict[str, Any]:
+    conflict = chance.choice([*words.conflicts, "conflict_none"])
+    return {"conflict_id": conflict} | _sometimes(chance, 0.5, resolution=("both", "neither"))
+
+
 _DRAWN = {
     "add_drawer": _add_drawer,
     "update_drawer": _update_drawer,
@@ -223,4 +233,5 @@ _DRAWN = {
     "delete_wing": lambda chance, words: {"wing": chance.choice(WINGS), "dry_run": False},
     "delete_room": lambda chance, words: _place(chance) | {"dry_run": False},
     "undo": _undo,
+    "resolve_conflict": _resolve_conflict,
 }

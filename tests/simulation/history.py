@@ -216,7 +216,10 @@ class History:
             [operation] = who.house.log.at([position])
             known_at = checks.instant(operation.logged_at + chance.choice([0, -1]))
         call = a_read(chance.randrange(2**32), self.words, known_at)
-        self.captured.append(Captured(who, who.house.log.log_id, call, _answer(who, call)))
+        answer = _answer(who, call)
+        if call[0] == "list_conflicts":
+            self.words.learn_conflicts(answer)
+        self.captured.append(Captured(who, who.house.log.log_id, call, answer))
 
     def recall(self, who: Replica | None, chance: random.Random | None = None) -> None:
         """Promise 6: what was known then does not change."""

@@ -65,6 +65,7 @@ EVENTS = {
         event("checkpoint", 9, "ada", items=[ITEM], diary=ENTRY, dropped=[], dedup_threshold=0.9),
         event("note", 9, "ada", **{name: ITEM[name] for name in ITEM if name != "item"}),
         event("diary_write", 9, "ada", **ENTRY),
+        event("resolve_conflict", 9, "ada", conflict_id="conflict", resolution="Both."),
         event("create_wing", 9, "ada", wing="home"),
         event("create_room", 9, "ada", wing="home", room="attic"),
         event("delete_wing", 9, "ada", wing="home", drawer_ids=[named("tea")], rooms=["attic"]),
@@ -123,6 +124,7 @@ FORMATS = {
     "kg_timeline": ("", "entity predicate limit cursor known_at", "facts"),
     "fact_history": ("fact_id", "", "assertions events conflict"),
     "list_conflicts": ("", "open limit cursor", "conflicts"),
+    "resolve_conflict": ("conflict_id", "resolution", "conflict_id resolution"),
     "list_operations": (
         "",
         "device tool agent session wing drawer_id entity since before outcome include_reads "
@@ -245,7 +247,7 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
-    assert set(FOLDS) == {"drawers", "facts", "predicates"}
+    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions"}
     assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)

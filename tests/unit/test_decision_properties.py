@@ -84,6 +84,10 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
         "create_room": PLACES[call.place],
         "delete_wing": {"wing": PLACES[call.place]["wing"], "dry_run": False},
         "delete_room": PLACES[call.place] | {"dry_run": False},
+        "resolve_conflict": {
+            "conflict_id": _a_conflict(call, known),
+            "resolution": (None, text)[call.place],
+        },
         "undo": {"op_id": _an_operation(call, known), "dry_run": False},
     }
     return asked[str(call.tool)]
@@ -92,6 +96,11 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
 def _an_operation(call: Call, known: MemoryKnown) -> str:
     held = [event.op_id for event in known.known()] or ["none"]
     return held[-1 - call.first % len(held)]
+
+
+def _a_conflict(call: Call, known: MemoryKnown) -> str:
+    held = sorted(known.conflicts()) or ["conflict_none"]
+    return held[call.first % len(held)]
 
 
 def run(script: list[Call]) -> list[MemoryKnown]:
