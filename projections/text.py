@@ -62,6 +62,19 @@ class Word(NamedTuple):
     begins: bool = False
 
 
+class Sought(NamedTuple):
+    """What a question may look like in a text, as `_folded` has it.
+
+    Attributes:
+        pieces: those that hold more than letters and digits.
+        words: patterns of all its words, the better ones first.
+    """
+
+    whole: str
+    pieces: Sequence[str]
+    words: Sequence[re.Pattern[str]]
+
+
 def searchable(content: str) -> str:
     """A text as the index takes it in."""
     return _cut(content, question=False)
@@ -86,15 +99,28 @@ def expression(words: Sequence[Word]) -> str:
     )
 
 
-def snippet(content: str, query: str, words: Iterable[tuple[str, str]]) -> str:
-    """The 200 characters around the first place where a text meets a question.
+def sought(query: str, words: Iterable[tuple[str, str]]) -> Sought:
+    """What to look for where a text is shown.
 
     Args:
         words: each word of the question with its stem.
     """
+    whole = _folded(unicodedata.normalize("NFC", query.strip()))
+    pieces = [one for one in whole.split() if one not in STOP_WORDS and not one.isalnum()]
+    beginnings = "|".join(re.escape(_folded(_common(word, stem))) for word, stem in words)
+    if not beginnings:
+        return Sought(whole, pieces, ())
+    spaced, anywhere = re.compile(rf"(?<!\w)(?:{beginnings})"), re.compile(beginnings)
+    return Sought(whole, pieces, (spaced, anywhere))
+
+
+def snippet(content: str, looked_for: Sought) -> str:
+    """The 200 characters around the first place where a text meets a question."""
     if not content.isascii():
         content = unicodedata.normalize("NFC", content)
-    at = _place(_folded(content), _folded(unicodedata.normalize("NFC", query.strip())), words)
+    if len(content) <= SNIPPET_CHARACTERS:
+        return content
+    at = _place(_folded(content), looked_for)
     start = max(0, min(at - _BEFORE, len(content) - SNIPPET_CHARACTERS))
     return content[start : start + SNIPPET_CHARACTERS]
 
@@ -185,18 +211,13 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_FOLDING)
 
 
-def _place(text: str, query: str, words: Iterable[tuple[str, str]]) -> int:
+def _place(text: str, looked_for: Sought) -> int:
     """Where the whole question stands, else a piece of it, else one of its words, else 0."""
-    if (at := text.find(query)) >= 0:
+    if (at := text.find(looked_for.whole)) >= 0:
         return at
-    pieces = [one for one in query.split() if one not in STOP_WORDS and not one.isalnum()]
-    places = [at for one in pieces if (at := text.find(one)) >= 0]
-    beginnings = [re.escape(_folded(_common(word, stem))) for word, stem in words]
-    if beginnings:
-        spaced = re.search(rf"(?<!\w)(?:{'|'.join(beginnings)})", text)
-        found = spaced or re.search("|".join(beginnings), text)
-        places += [found.start()] if found else []
-    return min(places, default=0)
+    places = [at for one in looked_for.pieces if (at := text.find(one)) >= 0]
+    found = next(filter(None, (one.search(text) for one in looked_for.words)), None)
+    return min([*places, found.start()] if found else places, default=0)
 
 
 def _common(word: str, stem: str) -> str:

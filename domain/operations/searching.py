@@ -82,7 +82,7 @@ class SearchAnswers(Shown):
     """One page of what was found, best first, equal scores by id."""
 
     hits: list[Hit]
-    total: int = Field(description="On all pages; not counted beyond 1,000.")
+    total: int = Field(description="On all pages; not counted beyond 500.")
     total_is_exact: bool
     words: list[str] = Field(description="What was looked for; common words are passed over.")
     cursor: str | None
@@ -110,7 +110,7 @@ class WakeUpAsks(Moments):
     """What to know at the start of a session."""
 
     agent_name: Name | None = Field(None, description="Whose diary; default anybody's.")
-    wing: PlaceName | None = None
+    wing: PlaceName | None = Field(None, description="Of the drawers; a diary has its own wing.")
     max_items: int = Field(10, ge=1, le=LIMIT_MAX)
     max_bytes: BlockBytes = BLOCK_BYTES_DEFAULT
 

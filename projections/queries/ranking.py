@@ -26,8 +26,7 @@ SCORE_UNIT: Final = 1_000_000_000
 _SATURATION: Final = 1.2
 _LENGTH_WEIGHT: Final = 0.75
 _RARITY_MIN: Final = 1e-6
-_NO_LIMIT: Final = -1
-"""Without a limit SQLite would take an inner order for needless, and drop it."""
+ALL: Final = -1
 _LAST_CHARACTER: Final = "\U0010ffff"
 
 _B: Any = bindparam
@@ -53,16 +52,21 @@ _HOLDING = Prepared(
 
 
 def by_index() -> Any:
-    """The texts that hold any word of `:expression`, ranked by all texts there are, best first."""
-    score = func.round(-func.bm25(literal_column(tables.WORDS)) * SCORE_UNIT)
-    return (
-        select(_words.c.rowid.label("number"), cast(score, Integer).label("score"))
+    """The `:most` texts that answer best of those that hold any word of `:expression`, ranked by
+    all texts there are, best first; a negative number for all.
+    """
+    worse = func.bm25(literal_column(tables.WORDS)).label("worse")
+    ranked = (
+        select(_words.c.rowid.label("number"), worse)
         .where(_matching())
-        .order_by(literal_column("score").desc())
-        .limit(_NO_LIMIT)
-        .cte("found")
+        .order_by(literal_column("worse"))
+        # Without a limit SQLite would take an inner order for needless, and drop it.
+        .limit(_B("most"))
+        .cte("ranked")
         .prefix_with("MATERIALIZED")
     )
+    score = cast(func.round(-ranked.c.worse * SCORE_UNIT), Integer)
+    return select(ranked.c.number, score.label("score")).subquery("found")
 
 
 def by_index_unranked() -> Any:

@@ -16,11 +16,10 @@ from domain.operations.searching import RecallAsks, SearchAsks
 from projections.queries.blocks import Block, drawer_item, fact_item
 from projections.queries.drawers import drawer_of
 from projections.queries.facts import kg_query
-from projections.queries.search import find, hit
+from projections.queries.search import find, hits
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
 from projections.text import spans
-from projections.tokens import stem
 
 HITS_MAX: Final = 20
 FACTS_MAX: Final = 50
@@ -54,15 +53,14 @@ def recall(reading: Reading, asked: RecallAsks) -> dict[str, Any]:
         if block.add(fact_item(fact), within=block.room - least)
     ]
     block.section("Drawers")
-    stems = [(word.text, stem(word.text)) for word in found.words]
-    hits = [
-        hit(reading, one, asked.query, stems)
+    fitting = [
+        one
         for one in found.found
         if block.add(drawer_item(drawer_of(reading, one.drawer_id) or {}))
     ]
     return reading.shown() | {
         "block": block.text(),
-        "hits": hits,
+        "hits": hits(reading, fitting, asked.query, found.words),
         "facts": facts,
         "entities": entities,
         "left_out": block.left_out,

@@ -24,21 +24,41 @@ from projections.queries.drawer_lists import held, showing, shows, true_within
 from projections.queries.drawers import holds, shown_interval, state
 from projections.queries.lines import provenance
 from projections.queries.paging import cursor_text, resume
-from projections.reading import Reading
-from projections.tables import Prepared
-from projections.text import Word, asked, chosen, expression, snippet
+from projections.reading import Origin, Reading, believed
+from projections.tables import BELIEFS, Prepared
+from projections.text import Sought, Word, asked, chosen, expression, snippet, sought
 from projections.tokens import stem, tokens
 
-COUNTED_MAX: Final = 1_000
+COUNTED_MAX: Final = 500
+AHEAD: Final = 4
+"""How many times a page's texts are ranked at first; few of the best are hidden or not true."""
 _BEST: Final = 2**63 - 1
 
 _B: Any = bindparam
-_numbered, _texts = tables.numbered, tables.texts
-_TEXT = Prepared(
-    select(_texts.c.wing, _texts.c.room, _texts.c.content).where(
-        _texts.c.drawer_id == _B("drawer_id")
+_numbered, _texts, _operations = tables.numbered, tables.texts, tables.operations
+_supersedings = BELIEFS[Superseding]
+_ROWS = Prepared(
+    select(
+        _texts.c.wing,
+        _texts.c.room,
+        _texts.c.content,
+        exists(
+            select(literal_column("1"))
+            .select_from(_supersedings)
+            .where(_supersedings.c.drawer_id == _texts.c.drawer_id, believed(_supersedings))
+        ),
+        *(getattr(_operations.c, name) for name in Origin._fields),
+        *(showing.c[name] for name in Support._fields),
     )
+    .select_from(
+        _texts.join(showing, showing.c.drawer_id == _texts.c.drawer_id).join(
+            _operations, _operations.c.op_id == showing.c.op_id
+        )
+    )
+    .where(_texts.c.drawer_id == _B("drawer_id"), believed(showing))
 )
+_OF_TEXT: Final = 4
+_OF_ORIGIN: Final = _OF_TEXT + len(Origin._fields)
 
 
 class Found(NamedTuple):
@@ -87,10 +107,9 @@ def search(reading: Reading, asked_for: SearchAsks) -> dict[str, Any]:
     """One page of hits, best first."""
     page = find(reading, asked_for)
     windowed = asked_for.from_ is not None or asked_for.until is not None
-    stems = [(word.text, stem(word.text)) for word in page.words]
     last = page.found[-1] if page.more else None
     return reading.shown(all_of_time=windowed or asked_for.include_historical) | {
-        "hits": [hit(reading, one, asked_for.query, stems) for one in page.found],
+        "hits": hits(reading, page.found, asked_for.query, page.words),
         "total": page.total,
         "total_is_exact": page.total < COUNTED_MAX,
         "words": [word.text for word in page.words],
@@ -114,50 +133,76 @@ def find(reading: Reading, asked_for: SearchAsks) -> Page:
         source = "list"
         given["ranked"] = ranking.ranked_then(reading, words)
     [(total,)] = reading.rows(_total(source, filters), **given)
-    found = _best(reading, source, filters, given, asked_for.limit) if total else []
+    found = _best(reading, source, filters, given, asked_for.limit, total)
     return Page(found[: asked_for.limit], len(found) > asked_for.limit, total, words)
 
 
-def hit(
-    reading: Reading, found: Found, query: str, stems: Sequence[tuple[str, str]]
-) -> dict[str, Any]:
-    """A hit as answers show it."""
-    [(wing, room, content)] = reading.rows(_TEXT, drawer_id=found.drawer_id)
-    supports = reading.find(Support, "drawer_id", found.drawer_id)
-    showing_now = newest(supports)
+def hits(
+    reading: Reading, found: Sequence[Found], query: str, words: Sequence[Word]
+) -> list[dict[str, Any]]:
+    """What was found as answers show it."""
+    looked_for = sought(query, [(word.text, stem(word.text)) for word in words])
+    return [_hit(reading, one, looked_for) for one in found]
+
+
+def _hit(reading: Reading, found: Found, looked_for: Sought) -> dict[str, Any]:
+    rows = reading.rows(_ROWS, drawer_id=found.drawer_id)
+    supports = [Support(*row[_OF_ORIGIN:]) for row in rows]
+    now = newest(supports)
+    row = next(row for row, support in zip(rows, supports, strict=True) if support is now)
+    wing, room, content, superseded = row[:_OF_TEXT]
     start, end = shown_interval(supports, reading.as_of)
-    superseded = bool(reading.find(Superseding, "drawer_id", found.drawer_id))
     return {
         "drawer_id": found.drawer_id,
         "wing": wing,
         "room": room,
-        "snippet": snippet(content, query, stems),
+        "snippet": snippet(content, looked_for),
         "score": found.score / ranking.SCORE_UNIT,
-        "tags": orjson.loads(showing_now.tags),
-        "source_file": showing_now.source_file,
+        "tags": orjson.loads(now.tags),
+        "source_file": now.source_file,
         "valid_from": show(start),
         "valid_to": shown(end),
-        "state": state(supports, superseded, reading.as_of),
+        "state": state(supports, bool(superseded), reading.as_of),
         "current": holds(supports, reading.as_of),
-        "recorded_at": show(showing_now.recorded_at),
-        "provenance": provenance(reading.origin(showing_now.op_id)),
+        "recorded_at": show(now.recorded_at),
+        "provenance": provenance(Origin(*row[_OF_TEXT:_OF_ORIGIN])),
     }
 
 
 def _best(
-    reading: Reading, source: str, filters: _Filters, given: dict[str, Any], limit: int
+    reading: Reading,
+    source: str,
+    filters: _Filters,
+    given: dict[str, Any],
+    limit: int,
+    total: int,
 ) -> list[Found]:
     """The best behind a place, one more than `limit` where there are: by score, then by id."""
-    rows = [Found(*row) for row in reading.rows(_walk(source, filters), **given, limit=limit + 1)]
+    if not total:
+        return []
+    walk = _walk(source, filters)
+    all_at_once = source != "index" or given["last_id"]
+    first = ranking.ALL if all_at_once else AHEAD * (limit + 1)
+    rows = _found(reading.rows(walk, **given, limit=limit + 1, most=first))
+    if first != ranking.ALL and len(rows) < min(limit + 1, total):
+        rows = _found(reading.rows(walk, **given, limit=limit + 1, most=ranking.ALL))
     cuts = len(rows) > limit and rows[limit - 1].score == rows[limit].score
     if cuts and source != "characters":
         edge = rows[limit].score
         rows = [one for one in rows if one.score > edge]
         equal = reading.rows(
-            _equal(source, filters), **given, edge=edge, limit=limit + 1 - len(rows)
+            _equal(source, filters),
+            **given,
+            edge=edge,
+            limit=limit + 1 - len(rows),
+            most=ranking.ALL,
         )
-        rows += [Found(*row) for row in equal]
+        rows += _found(equal)
     return sorted(rows, key=lambda one: (-one.score, one.drawer_id))
+
+
+def _found(rows: Sequence[tuple[Any, ...]]) -> list[Found]:
+    return [Found(*row) for row in rows]
 
 
 @cache

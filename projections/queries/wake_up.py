@@ -85,7 +85,7 @@ def wake_up(reading: Reading, asked: WakeUpAsks) -> dict[str, Any]:
     """What to know at the start of a session."""
     block = Block(asked.max_bytes)
     block.section("Diary")
-    diary = _fitting(reading, block, _ids(reading, asked, _DIARY, 1))
+    diary = _fitting(reading, block, _ids(reading, asked, _DIARY, 1, wing=None))
     block.section("Drawers")
     drawers = _fitting(reading, block, _recent(reading, asked))
     disputed = list_conflicts(reading, ListConflictsAsks(limit=CONFLICTS_SHOWN))
@@ -110,17 +110,19 @@ def _recent(reading: Reading, asked: WakeUpAsks) -> list[str]:
     """What checkpoints put down comes first; what was written otherwise fills up."""
     ids: list[str] = []
     if reading.rows(_ANY_CHECKPOINT):
-        ids += _ids(reading, asked, _CHECKPOINTED, asked.max_items)
-    ids += _ids(reading, asked, _DRAWERS, asked.max_items)
+        ids += _ids(reading, asked, _CHECKPOINTED, asked.max_items, asked.wing)
+    ids += _ids(reading, asked, _DRAWERS, asked.max_items, asked.wing)
     return list(dict.fromkeys(ids))[: asked.max_items]
 
 
-def _ids(reading: Reading, asked: WakeUpAsks, statement: Prepared, limit: int) -> list[str]:
+def _ids(
+    reading: Reading, asked: WakeUpAsks, statement: Prepared, limit: int, wing: str | None
+) -> list[str]:
     rows = reading.rows(
         statement,
         begin=reading.as_of,
         end=reading.as_of + 1,
-        wing=asked.wing and comparable(asked.wing),
+        wing=wing and comparable(wing),
         agent=asked.agent_name and comparable(asked.agent_name),
         limit=limit,
     )

@@ -14,7 +14,15 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import appending, calling, noting, reading, rebuilding, receiving
+from tests.benchmarks import (
+    appending,
+    calling,
+    noting,
+    reading,
+    rebuilding,
+    receiving,
+    searching,
+)
 from tests.benchmarks.measuring import Goal, Report, Sizes, machine
 from tests.benchmarks.mixture import arrivals, fill, new_log, size_of
 
@@ -48,6 +56,7 @@ THEMES: Final[dict[str, Theme]] = {
     "waits": calling.one_caller,
     "late": receiving.late_arrivals,
     "start": calling.starting,
+    "search": searching.search_against_bare,
     "7,8": big_log,
 }
 

@@ -141,6 +141,35 @@ def test_waking_up_shows_what_was_written_last(ada: Device, clock: FrozenDateTim
     assert small["left_out"] > 0
 
 
+def test_waking_up_shows_the_newest_entry_of_the_agent_s_diary(
+    ada: Device, clock: FrozenDateTimeFactory
+) -> None:
+    for agent, entry in (("scribe", "first"), ("scribe", "second"), ("cook", "soup")):
+        ada.diary_write(agent_name=agent, entry=entry)
+        clock.tick(60)
+    store(ada, "tea")
+    assert ada.wake_up(agent_name="Scribe")["diary"]["content"] == "second"
+    assert ada.wake_up(agent_name="scribe", wing="home")["diary"]["content"] == "second"
+    assert ada.wake_up(agent_name="nobody")["diary"] is None
+    answer = ada.wake_up()
+    assert answer["diary"]["content"] == "soup"
+    assert contents(answer["drawers"]) == ["tea"]
+    assert answer["block"].startswith("## Diary")
+
+
+def test_waking_up_shows_first_what_checkpoints_put_down(
+    ada: Device, clock: FrozenDateTimeFactory
+) -> None:
+    ada.checkpoint(items=[PLACE | {"content": f"item {number}"} for number in range(3)])
+    clock.tick(60)
+    store(ada, "afterwards", "and again")
+    answer = ada.wake_up(max_items=4)
+    assert sorted(contents(answer["drawers"])[:3]) == ["item 0", "item 1", "item 2"]
+    assert len(answer["drawers"]) == 4
+    items = [f"item {number}" for number in range(3)]
+    assert {hit["snippet"] for hit in ada.search(query="item")["hits"]} == set(items)
+
+
 def test_waking_up_counts_what_waits_and_what_is_disputed(
     fleet: Fleet, clock: FrozenDateTimeFactory
 ) -> None:

@@ -111,6 +111,16 @@ def test_hidden_texts_take_no_place_among_the_hits(ada: Device) -> None:
     assert sorted(ids(then)) == sorted([*equal, *next_best[:2]])
 
 
+def test_a_page_is_full_however_many_better_texts_may_not_be_shown(ada: Device) -> None:
+    wanted = store(ada, [f"a day with a cold wind {number}" for number in range(3)], wing="work")
+    store(ada, [f"cold cold {number}" for number in range(60)])
+    answer = ada.search(query="cold", limit=2, wing="work")
+    assert len(answer["hits"]) == 2
+    assert answer["total"] == 3
+    rest = ada.search(query="cold", limit=2, wing="work", cursor=answer["cursor"])
+    assert sorted([*ids(answer), *ids(rest)]) == sorted(wanted)
+
+
 def test_a_word_at_the_end_of_a_long_text_is_found_and_shown(ada: Device) -> None:
     """V7"""
     text = "filler words go on " * 10_525 + "until the quetzal sings"

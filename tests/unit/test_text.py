@@ -16,6 +16,7 @@ from projections.text import (
     expression,
     searchable,
     snippet,
+    sought,
     spans,
 )
 from projections.tokens import stem, tokens
@@ -107,7 +108,7 @@ def test_composed_or_not_a_text_has_the_same_words(text: str) -> None:
 @given(st.text(min_size=1), st.text())
 def test_a_snippet_is_a_piece_of_the_text(text: str, query: str) -> None:
     words = [(token, stem(token)) for token in tokens(asked(query))]
-    found = snippet(text, query, words)
+    found = snippet(text, sought(query, words))
     assert found in unicodedata.normalize("NFC", text)
     assert len(found) <= 200
 
@@ -118,7 +119,7 @@ def test_a_snippet_is_a_piece_of_the_text(text: str, query: str) -> None:
 )
 def test_a_snippet_shows_what_was_found_however_far_behind(query: str, needle: str) -> None:
     words = [(word.text, stem(word.text)) for word in chosen(tokens(asked(query)))]
-    found = snippet(f"{'und so weiter ' * 900}{needle}, said Noor", query, words)
+    found = snippet(f"{'und so weiter ' * 900}{needle}, said Noor", sought(query, words))
     assert needle in found
     assert len(found) == 200
 
