@@ -206,7 +206,10 @@ RecordedInstant = Annotated[int, Field(ge=EARLIEST, le=LATEST + 1)]
 Tags = Annotated[
     list[Name], Field(max_length=TAGS_MAX), BeforeValidator(_tag_list), AfterValidator(_no_repeats)
 ]
-Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
+Limit = Annotated[
+    int, Field(ge=1, le=LIMIT_MAX, description=f"At most so many, up to {LIMIT_MAX}.")
+]
+Cursor = Annotated[Line, Field(description="Where the page before this one ended.")]
 
 
 def clock_of(info: ValidationInfo) -> Clock:
@@ -239,10 +242,8 @@ def _read_known_at(value: Any, info: ValidationInfo) -> KnownAt:
         raise ValueError(str(error)) from None
 
 
-_TIME_SCHEMA = {
-    "type": "string",
-    "description": "RFC 3339, a date, a month, a year, now, today, -2h ...",
-}
+TIME_WORDS: Final = "RFC 3339, a date, a month, a year, now, today, -2h ..."
+_TIME_SCHEMA = {"type": "string", "description": TIME_WORDS}
 StartTime = Annotated[int, BeforeValidator(_reader(Reach.START)), WithJsonSchema(_TIME_SCHEMA)]
 EndTime = Annotated[int, BeforeValidator(_reader(Reach.END)), WithJsonSchema(_TIME_SCHEMA)]
 PointTime = Annotated[int, BeforeValidator(_reader(Reach.POINT)), WithJsonSchema(_TIME_SCHEMA)]

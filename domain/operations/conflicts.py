@@ -11,9 +11,9 @@ from domain.operations.common import (
     LIMIT_DEFAULT,
     Answers,
     Content,
+    Cursor,
     Id,
     Limit,
-    Line,
     Moments,
     Paged,
     Records,
@@ -26,7 +26,7 @@ from domain.operations.common import (
 class ResolveConflictAsks(Writes):
     """Say that a conflict is settled, and how. Neither side of it is changed."""
 
-    conflict_id: Id
+    conflict_id: Id = Field(description="The conflict.")
     resolution: Content | None = Field(None, description="What holds, in your own words.")
 
 
@@ -50,7 +50,7 @@ class ListConflictsAsks(Paged, Moments):
 
     open: bool = Field(True, description="Only those that nobody has resolved; false: all.")
     limit: Limit = LIMIT_DEFAULT
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class ConflictSide(Answers):

@@ -13,6 +13,7 @@ from domain.operations.common import (
     LIMIT_DEFAULT,
     Answers,
     Content,
+    Cursor,
     EndTime,
     Id,
     Limit,
@@ -36,14 +37,14 @@ from domain.operations.common import (
 class AddDrawerAsks(Writes):
     """Store a text."""
 
-    wing: PlaceName
-    room: PlaceName
-    content: Content
-    source_file: Line | None = None
-    added_by: Name | None = None
-    tags: Tags = Field(default_factory=list)
-    valid_from: StartTime | None = None
-    valid_to: EndTime | None = None
+    wing: PlaceName = Field(description="The wing that it goes to.")
+    room: PlaceName = Field(description="The room in that wing.")
+    content: Content = Field(description="The text.")
+    source_file: Line | None = Field(None, description="The file that it came from.")
+    added_by: Name | None = Field(None, description="Who added it, where that is not who asks.")
+    tags: Tags = Field(default_factory=list, description="Words to find it by: one,two.")
+    valid_from: StartTime | None = Field(None, description="From when it is true; default now.")
+    valid_to: EndTime | None = Field(None, description="Until when; a bare date counts whole.")
     supersedes: Id | None = Field(None, description="A drawer that this one takes the place of.")
     metadata: dict[str, Any] = Field(
         default_factory=dict, description="Kept as given, never obeyed."
@@ -78,11 +79,11 @@ class AddDrawerAnswers(WriteAnswers):
 class UpdateDrawerAsks(Writes):
     """Change a drawer's text, place or tags; its supports carry on."""
 
-    drawer_id: Id
-    content: Content | None = None
-    wing: PlaceName | None = None
-    room: PlaceName | None = None
-    tags: Tags | None = None
+    drawer_id: Id = Field(description="The drawer.")
+    content: Content | None = Field(None, description="Another text for it.")
+    wing: PlaceName | None = Field(None, description="Another wing for it.")
+    room: PlaceName | None = Field(None, description="Another room for it.")
+    tags: Tags | None = Field(None, description="Other tags for it: one,two.")
 
 
 class UpdateDrawerRecords(Records):
@@ -108,12 +109,12 @@ class UpdateDrawerAnswers(WriteAnswers):
 class SupersedeDrawerAsks(Writes):
     """End a drawer, for a new text or for none."""
 
-    drawer_id: Id
+    drawer_id: Id = Field(description="The drawer that ends.")
     content: Content | None = Field(
         None, description="The text that takes its place; without it, it only ends."
     )
     valid_from: StartTime | None = Field(None, description="From when; default now.")
-    tags: Tags | None = None
+    tags: Tags | None = Field(None, description="Tags of the new text: one,two.")
 
 
 class SupersedeDrawerRecords(Records):
@@ -147,8 +148,8 @@ class SupersedeDrawerAnswers(WriteAnswers):
 class DeleteDrawerAsks(Writes):
     """Hide a drawer everywhere; its text stays in the log until it is redacted."""
 
-    drawer_id: Id
-    reason: Line | None = None
+    drawer_id: Id = Field(description="The drawer.")
+    reason: Line | None = Field(None, description="Why, in one line.")
 
 
 class DeleteDrawerRecords(Records):
@@ -172,7 +173,7 @@ class DeleteDrawerAnswers(WriteAnswers):
 class GetDrawerAsks(Moments):
     """Read one drawer; an old id leads to where updates took it."""
 
-    drawer_id: Id
+    drawer_id: Id = Field(description="The drawer; an old id will do.")
 
 
 class Provenance(Answers):
@@ -217,13 +218,13 @@ class GetDrawerAnswers(Shown):
 class ListDrawersAsks(Paged, Windows):
     """List drawers, newest first."""
 
-    wing: PlaceName | None = None
-    room: PlaceName | None = None
-    tag: Name | None = None
+    wing: PlaceName | None = Field(None, description="Only in this wing.")
+    room: PlaceName | None = Field(None, description="Only in rooms of this name.")
+    tag: Name | None = Field(None, description="Only with this tag.")
     since: StartTime | None = Field(None, description="Recorded then or later.")
     before: EndTime | None = Field(None, description="Recorded before then.")
     limit: Limit = LIMIT_DEFAULT
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class DrawerLine(Answers):
@@ -252,7 +253,7 @@ class ListDrawersAnswers(Shown):
 class HistoryAsks(Moments):
     """All versions of a drawer and the events that touched them."""
 
-    drawer_id: Id
+    drawer_id: Id = Field(description="The drawer, by any of its ids.")
 
 
 class HistoryEvent(Answers):

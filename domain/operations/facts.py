@@ -12,6 +12,7 @@ from pydantic import Field
 from domain.operations.common import (
     LIMIT_DEFAULT,
     Answers,
+    Cursor,
     EndTime,
     Id,
     Limit,
@@ -37,14 +38,14 @@ from domain.operations.common import (
 class KgAddAsks(Writes):
     """Assert that a subject has an object under a predicate, from when until when."""
 
-    subject: Name
-    predicate: Name
-    object: ObjectName
+    subject: Name = Field(description="What it is about.")
+    predicate: Name = Field(description="What is said of it, such as `city`.")
+    object: ObjectName = Field(description="The value or thing that is said.")
     valid_from: StartTime | None = Field(None, description="From when it is true; default now.")
     valid_to: EndTime | None = Field(None, description="Until when; a bare date counts whole.")
-    confidence: float | None = Field(None, ge=0, le=1)
-    source_drawer_id: Id | None = None
-    source_file: Line | None = None
+    confidence: float | None = Field(None, ge=0, le=1, description="How sure it is, 0 to 1.")
+    source_drawer_id: Id | None = Field(None, description="The drawer that says so.")
+    source_file: Line | None = Field(None, description="The file that says so.")
     wing: PlaceName | None = Field(None, description="Default: the source drawer's, else `facts`.")
 
 
@@ -73,11 +74,11 @@ class KgAddAnswers(WriteAnswers):
 class KgInvalidateAsks(Writes):
     """Say that a fact is true no longer."""
 
-    subject: Name
-    predicate: Name
-    object: ObjectName
+    subject: Name = Field(description="What the fact is about.")
+    predicate: Name = Field(description="What it says of it.")
+    object: ObjectName = Field(description="The object that holds no longer.")
     ended: EndTime | None = Field(None, description="Since when it is not true; default now.")
-    wing: PlaceName | None = None
+    wing: PlaceName | None = Field(None, description="The wing of the fact; default `facts`.")
 
 
 class KgInvalidateRecords(Records):
@@ -102,12 +103,12 @@ class KgInvalidateAnswers(WriteAnswers):
 class KgSupersedeAsks(Writes):
     """Say that another object has taken an object's place."""
 
-    subject: Name
-    predicate: Name
-    old_object: ObjectName
-    new_object: ObjectName
+    subject: Name = Field(description="What the fact is about.")
+    predicate: Name = Field(description="What it says of it.")
+    old_object: ObjectName = Field(description="The object that holds no longer.")
+    new_object: ObjectName = Field(description="The object in its place.")
     at: StartTime | None = Field(None, description="From when the new one holds; default now.")
-    wing: PlaceName | None = None
+    wing: PlaceName | None = Field(None, description="The wing of the fact; default `facts`.")
 
 
 class KgSupersedeRecords(Records):
@@ -134,8 +135,8 @@ class KgSupersedeAnswers(WriteAnswers):
 class KgDeclarePredicateAsks(Writes):
     """Say whether a predicate has one object or many at a time, over all history."""
 
-    predicate: Name
-    cardinality: Literal["one", "many"]
+    predicate: Name = Field(description="The predicate.")
+    cardinality: Literal["one", "many"] = Field(description="How many objects it has at a time.")
     wing: PlaceName | None = Field(None, description="In one wing; default every wing.")
 
 
@@ -158,9 +159,11 @@ class KgDeclarePredicateAnswers(WriteAnswers):
 class KgQueryAsks(Windows):
     """What is true of an entity."""
 
-    entity: ObjectName
-    direction: Literal["out", "in", "both"] = "both"
-    predicate: Name | None = None
+    entity: ObjectName = Field(description="A subject or an object.")
+    direction: Literal["out", "in", "both"] = Field(
+        "both", description="Facts about it (out), that name it (in), or both."
+    )
+    predicate: Name | None = Field(None, description="Only with this predicate.")
 
 
 class FactSource(Answers):
@@ -199,10 +202,10 @@ class KgQueryAnswers(Shown):
 class KgTimelineAsks(Paged, Moments):
     """Facts over time, whether true or not."""
 
-    entity: ObjectName | None = None
-    predicate: Name | None = None
+    entity: ObjectName | None = Field(None, description="Only of this subject or object.")
+    predicate: Name | None = Field(None, description="Only with this predicate.")
     limit: Limit = LIMIT_DEFAULT
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class KgTimelineAnswers(Shown):
@@ -215,7 +218,7 @@ class KgTimelineAnswers(Shown):
 class FactHistoryAsks(Moments):
     """All that was ever asserted under a fact's subject and predicate."""
 
-    fact_id: Id
+    fact_id: Id = Field(description="The fact.")
 
 
 class AssertionShown(Answers):

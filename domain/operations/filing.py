@@ -37,14 +37,14 @@ IDS_MAX = 10_000
 class NoteAsks(Writes):
     """Store a text where notes of this folder go."""
 
-    content: Content
+    content: Content = Field(description="The text.")
     wing: PlaceName | None = Field(
         None, description="Default: of the nearest palacelog.toml, else the folder's name."
     )
     room: PlaceName | None = Field(None, description="Default: of palacelog.toml, else `notes`.")
-    tags: Tags = Field(default_factory=list)
-    source_file: Line | None = None
-    added_by: Name | None = None
+    tags: Tags = Field(default_factory=list, description="Words to find it by: one,two.")
+    source_file: Line | None = Field(None, description="The file that it came from.")
+    added_by: Name | None = Field(None, description="Who added it, where that is not who asks.")
 
 
 class NoteRecords(AddDrawerRecords):
@@ -61,9 +61,9 @@ class NoteAnswers(AddDrawerAnswers):
 class DiaryWriteAsks(Writes):
     """Write an entry in an agent's diary."""
 
-    agent_name: Name
-    entry: Content
-    topic: Name = "general"
+    agent_name: Name = Field(description="Whose diary.")
+    entry: Content = Field(description="The entry.")
+    topic: Name = Field("general", description="What it is about.")
     wing: PlaceName | None = Field(None, description="Default: `wing_` and the agent's name.")
 
 
@@ -92,9 +92,9 @@ class DiaryWriteAnswers(WriteAnswers):
 class DiaryReadAsks(Moments):
     """An agent's diary, newest first."""
 
-    agent_name: Name
-    last_n: Limit = 10
-    wing: PlaceName | None = None
+    agent_name: Name = Field(description="Whose diary.")
+    last_n: Limit = Field(10, description="So many of the newest, up to 200.")
+    wing: PlaceName | None = Field(None, description="Only in this wing.")
 
 
 class DiaryEntry(Answers):
@@ -144,9 +144,9 @@ class CheckpointAsks(Writes):
     """Store many texts, and a diary entry, in one operation."""
 
     items: Annotated[list[CheckpointItem], Field(max_length=ITEMS_MAX)] = Field(
-        default_factory=list
+        default_factory=list, description="The texts, each with its wing and room."
     )
-    diary: CheckpointDiary | None = None
+    diary: CheckpointDiary | None = Field(None, description="An entry that goes with them.")
     dedup_threshold: float = Field(
         0.9, ge=0, le=1, description="How near two texts are to be named as duplicates."
     )
@@ -206,8 +206,10 @@ class CheckpointAnswers(WriteAnswers):
 class DeleteDrawersAsks(Writes):
     """Hide many drawers in one operation."""
 
-    drawer_ids: Annotated[list[Id], Field(min_length=1, max_length=IDS_MAX)]
-    reason: Line | None = None
+    drawer_ids: Annotated[list[Id], Field(min_length=1, max_length=IDS_MAX)] = Field(
+        description="The drawers."
+    )
+    reason: Line | None = Field(None, description="Why, in one line.")
 
 
 class DeleteDrawersRecords(Records):
@@ -229,9 +231,9 @@ class DeleteDrawersAnswers(WriteAnswers):
 class DeleteBySourceAsks(Writes):
     """Hide all drawers that came from one file."""
 
-    source_file: Line
-    wing: PlaceName | None = None
-    reason: Line | None = None
+    source_file: Line = Field(description="The file that they came from.")
+    wing: PlaceName | None = Field(None, description="Only in this wing.")
+    reason: Line | None = Field(None, description="Why, in one line.")
     dry_run: bool = Field(True, description="Only say what would be hidden.")
 
 

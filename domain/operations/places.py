@@ -69,8 +69,8 @@ class CreateRoomAnswers(WriteAnswers):
 class DeleteWingAsks(Writes):
     """Hide a wing with all that lies in it."""
 
-    wing: PlaceName
-    reason: Line | None = None
+    wing: PlaceName = Field(description="The wing.")
+    reason: Line | None = Field(None, description="Why, in one line.")
     dry_run: bool = Field(True, description="Only say what would be hidden.")
 
 
@@ -95,7 +95,7 @@ class DeleteWingAnswers(DryRunAnswers):
 class DeleteRoomAsks(DeleteWingAsks):
     """Hide a room with all that lies in it."""
 
-    room: PlaceName
+    room: PlaceName = Field(description="The room in that wing.")
 
 
 class DeleteRoomRecords(DeleteWingRecords):

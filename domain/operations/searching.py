@@ -14,6 +14,7 @@ from domain.operations.common import (
     LIMIT_MAX,
     Answers,
     Content,
+    Cursor,
     EndTime,
     Id,
     Limit,
@@ -51,13 +52,13 @@ class SearchAsks(Paged, Windows):
 
     query: Query = Field(description="Words; nothing in it is an operator.")
     limit: Limit = 10
-    wing: PlaceName | None = None
-    room: PlaceName | None = None
+    wing: PlaceName | None = Field(None, description="Only in this wing.")
+    room: PlaceName | None = Field(None, description="Only in rooms of this name.")
     tags: Tags = Field(default_factory=list, description="Only drawers that carry all of them.")
-    source_file: Line | None = None
+    source_file: Line | None = Field(None, description="Only what came from this file.")
     since: StartTime | None = Field(None, description="Recorded then or later.")
     before: EndTime | None = Field(None, description="Recorded before then.")
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class Hit(Answers):
@@ -91,8 +92,8 @@ class SearchAnswers(Shown):
 class RecallAsks(Moments):
     """What memory holds on a question, as one block of text."""
 
-    query: Query
-    max_bytes: BlockBytes = BLOCK_BYTES_DEFAULT
+    query: Query = Field(description="The question, in any words.")
+    max_bytes: BlockBytes = Field(BLOCK_BYTES_DEFAULT, description="How long the block may be.")
     wing: PlaceName | None = Field(None, description="Of the drawers; facts come from all.")
 
 
@@ -111,8 +112,8 @@ class WakeUpAsks(Moments):
 
     agent_name: Name | None = Field(None, description="Whose diary; default anybody's.")
     wing: PlaceName | None = Field(None, description="Of the drawers; a diary has its own wing.")
-    max_items: int = Field(10, ge=1, le=LIMIT_MAX)
-    max_bytes: BlockBytes = BLOCK_BYTES_DEFAULT
+    max_items: int = Field(10, ge=1, le=LIMIT_MAX, description="At most so many drawers.")
+    max_bytes: BlockBytes = Field(BLOCK_BYTES_DEFAULT, description="How long the block may be.")
 
 
 class Waiting(Answers):
@@ -171,7 +172,7 @@ class DuplicatesAsks(Paged, Moments):
 
     wing: PlaceName | None = None
     limit: Limit = LIMIT_DEFAULT
-    cursor: Line | None = None
+    cursor: Cursor | None = None
 
 
 class Duplicate(Answers):
