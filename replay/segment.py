@@ -76,14 +76,21 @@ class Segment:
 
     def __init__(self, path: Path) -> None:
         """Open it, and make it where there is none; under the trail's lock."""
-        self._app = SegmentApplication(path, create=True)
+        self._app = SegmentApplication(path, create=False)
         try:
-            with self._app.datastore.writing() as cursor:
-                tables.create(cursor.sqlite_cursor)
-                self._app.datastore.commit()
+            with self._app.datastore.transaction(commit=False) as cursor:
+                made = tables.is_made(cursor.sqlite_cursor)
+            if not made:
+                self._make()
         except sqlite3.Error:
             self._app.close()
             raise
+
+    def _make(self) -> None:
+        with self._app.datastore.writing() as cursor:
+            self._app.log_recorder._create_table(cursor)
+            tables.create(cursor.sqlite_cursor)
+            self._app.datastore.commit()
 
     def close(self) -> None:
         """Close every connection; what its WAL holds is moved by the last one to leave."""

@@ -98,8 +98,8 @@ class Trail:
     ) -> None:
         """Note a read that was answered."""
         if self._reads != "off":
-            asked, seen = asked_bytes(arguments), seen_in(answer)
-            note = Note(tool, asked, who, seen, None, self._system.now())
+            asked, who = asked_bytes(arguments), storable_context(who)
+            note = Note(tool, asked, who, seen_in(answer), None, self._system.now())
             note.kept = note.kept and self._reads == "full"
             self._take_in(note)
 
