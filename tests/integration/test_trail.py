@@ -12,6 +12,7 @@ import pytest
 from freezegun.api import FrozenDateTimeFactory
 
 from domain.catalog import CATALOG
+from domain.errors import PalaceError
 from domain.operation import Context
 from palacelog.bootstrap import open_palace
 from tests.palaces import Device, Fleet, digest_of, new_palace, operations
@@ -352,3 +353,19 @@ def test_many_threads_note_what_they_read(tmp_path: Path) -> None:
         assert found["total"] == 40
         for line in found["operations"]:
             house.palace.call("show_operation", {"op_id": line["op_id"]})
+
+
+def test_a_dry_run_is_noted_as_the_read_that_it_is(ada: Device, tea: str) -> None:
+    told = ada.undo(session="writer")
+    assert told["dry_run"] is True
+    assert ada.position() == 1
+    assert shown(ada, "undo")["stream"] == "trail"
+
+
+def test_what_a_closed_palace_is_asked_is_no_refusal(ada: Device) -> None:
+    palace = ada.house.palace
+    ada.close()
+    with pytest.raises(PalaceError, match="palace::closed"):
+        palace.call("list_drawers", {})
+    ada.reopen()
+    assert listed(ada) == []
