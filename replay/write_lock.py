@@ -26,7 +26,9 @@ _POLL_SECONDS: Final = 0.0005
 
 
 @contextmanager
-def only_one(path: Path, timeout_seconds: float, what: str) -> Iterator[None]:
+def only_one(
+    path: Path, timeout_seconds: float, what: str, code: str = "palace::busy"
+) -> Iterator[None]:
     """Let one process at a time do something long that is not writing, such as a rebuild.
 
     Args:
@@ -34,7 +36,7 @@ def only_one(path: Path, timeout_seconds: float, what: str) -> Iterator[None]:
         what: for the error, as in "Another process is busy with ...".
 
     Raises:
-        Unusable: `palacelog::palace::busy`.
+        Unusable: `palacelog::palace::busy`, or another code that was given.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -42,7 +44,7 @@ def only_one(path: Path, timeout_seconds: float, what: str) -> Iterator[None]:
         while not _taken(descriptor):
             if time.monotonic() > deadline:
                 raise Unusable(
-                    "palace::busy",
+                    code,
                     f"Another process has been busy with {what} for {timeout_seconds:g} s.",
                     "Wait for it to finish, or stop it, and try again.",
                 )

@@ -171,6 +171,8 @@ OUTWARD = [
     ("sqlalchemy", "domain.d", "import sqlalchemy"),
     ("eventsourcing", "replay.b", "import eventsourcing.application"),
     ("eventsourcing", "palacelog.a", "from eventsourcing.persistence import Recorder"),
+    ("duckdb", "replay.c", "import duckdb"),
+    ("duckdb", "projections.b", "from duckdb import connect"),
 ]
 
 
@@ -180,6 +182,9 @@ def test_contracts_tell_each_import_that_breaks_them(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").touch()
     (tmp_path / "replay/store.py").write_text("import eventsourcing.application\n")
+    (tmp_path / "projections/audit").mkdir()
+    (tmp_path / "projections/audit/__init__.py").touch()
+    (tmp_path / "projections/audit/copy.py").write_text("import duckdb\n")
     assert lint_imports(tmp_path).returncode == 0
 
     for _, module, line in OUTWARD:
