@@ -15,7 +15,7 @@ from domain.errors import Damaged, Unusable
 from domain.gate import READ
 from palacelog.cli import output
 from palacelog.cli.failing import report
-from palacelog.cli.invocation import asked, asked_now
+from palacelog.cli.invocation import Invocation, asked, asked_now
 from palacelog.cli.progress import bar, busy
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ def show(
     Example:
       palacelog log show 12
     """
-    invocation = asked(context)
+    show_operation(asked(context), operation)
+
+
+def show_operation(invocation: Invocation, operation: str) -> None:
+    """Put out one operation, named by position or op_id."""
     # An op_id has 64 hex digits; they may by chance all be decimal.
     by_position = operation.isdecimal() and len(operation) < 64
     which = {"position": int(operation)} if by_position else {"op_id": operation}

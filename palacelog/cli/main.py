@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from palacelog.cli import backups, demo, log, operations, outbox, palace, replay
+from palacelog.cli import audit, backups, demo, log, operations, outbox, palace, replay
 from palacelog.cli.group import PalaceGroup
 from palacelog.cli.invocation import Invocation
 from palacelog.cli.output import at_terminal
@@ -132,6 +132,7 @@ for _function, _panel in (
 ):
     app.command(rich_help_panel=_panel)(_function)
 app.add_typer(log.app, name="log", rich_help_panel="Memory")
+app.add_typer(audit.app, name="audit", rich_help_panel="Memory")
 app.add_typer(outbox.app, name="outbox", rich_help_panel="Between devices")
 
 

@@ -21,6 +21,7 @@ from palacelog.cli.output import encoded, visible
 _TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)T((\d\d:\d\d:\d\d)\.\d{6})Z")
 _HIGHLIGHTER: Final = JSONHighlighter()
 _MOMENT: Final = ("log_id", "position", "as_of", "known_at", "total", "cursor")
+_BAR_CHARACTERS: Final = 40
 _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "drawers": ("wing", "room", "preview", "valid_from", "state", "id"),
     "versions": ("id", "content", "valid_from", "valid_to", "state"),
@@ -45,6 +46,24 @@ def table(
     for row in rows:
         made.add_row(*(cell(value) for value in row))
     return made
+
+
+def bars(lists: Mapping[str, Sequence[Mapping[str, Any]]], counted: str) -> RenderableType:
+    """For each list a bar a row, as long as its count is to the largest of the list.
+
+    Args:
+        lists: by the name of the field that a row is called by.
+        counted: the field that is drawn.
+    """
+    parts: list[RenderableType] = []
+    for name, rows in lists.items():
+        most = max((row[counted] for row in rows), default=1)
+        drawn = [
+            (row[name], row[counted], "█" * max(1, round(row[counted] / most * _BAR_CHARACTERS)))
+            for row in rows
+        ]
+        parts.append(table([name, counted, ""], drawn))
+    return Group(*parts)
 
 
 def grid(pairs: Mapping[str, Any]) -> RenderableType:

@@ -39,6 +39,8 @@ def test_there_are_the_commands_that_are_promised() -> None:
         "init", "status", "doctor", "demo", "call", "tools", "log list", "log show", "log verify",
         "log export", "outbox list", "outbox export", "outbox acknowledge", "outbox fork", "replay",
         "rebuild", "digest", "backup", "restore", "accept-loss",
+        "audit", "audit trail", "audit show", "audit why", "audit diff", "audit sql",
+        "audit export", "audit plot",
     }  # fmt: skip
     found = {" ".join(path) for path in commands()} - {"", "log", "outbox"}
     assert found == promised
