@@ -15,11 +15,13 @@ from typing import Any, Final
 from domain.belief import UNDO, Fold
 from domain.decisions import conflicts as decide_conflicts
 from domain.decisions import drawers as decide_drawers
+from domain.decisions import entities as decide_entities
 from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
 from domain.decisions import places as decide_places
 from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
+from domain.entities import ENTITIES
 from domain.facts import FACTS, PREDICATES
 from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
 from domain.operations import (
@@ -27,6 +29,7 @@ from domain.operations import (
     conflicts,
     control,
     drawers,
+    entities,
     facts,
     filing,
     places,
@@ -102,7 +105,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
 
 
 _DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
-_CO = decide_conflicts
+_CO, _EN = decide_conflicts, decide_entities
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -163,6 +166,16 @@ _ENTRIES: Final = (
     _read(conflicts, "list_conflicts", READ, "What devices did that cannot both have its way."),
     _write(conflicts, "resolve_conflict", WRITE, RESOLUTIONS, _CO.decide_resolve,
            _CO.answer_resolve, "Say that a conflict is settled, and how."),
+    _read(entities, "kg_stats", READ, "How much the knowledge graph holds, wing by wing."),
+
+    _write(entities, "add_alias", WRITE, ENTITIES, _EN.decide_alias, _EN.answer_alias,
+           "Say that another name means an entity."),
+    _write(entities, "link_drawer", WRITE, ENTITIES, _EN.decide_link, _EN.answer_link,
+           "Say that a drawer is about an entity."),
+    _read(entities, "list_entities", READ, "What facts are about and drawers are linked to."),
+    _read(entities, "entity_relationships", READ, "An entity's facts, out and in, by predicate."),
+    _read(entities, "entity_mentions", READ, "The drawers that are about an entity, and why."),
+    _read(entities, "entity_candidates", READ, "The names that a text holds, found by rules."),
 
     _write(undo, "undo", WRITE, None,
            lambda asked, known, now: decide_undo(asked, known, folds_of), answer_undo,

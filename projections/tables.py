@@ -30,12 +30,13 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
+from domain.entities import Alias, Link
 from domain.facts import Assertion, Declared, Source
 from domain.places import Place
 from domain.resolutions import Resolution
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 5
+VIEWS_SCHEMA: Final = 6
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -252,6 +253,8 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
     Declared: _belief_table(Declared, "declared", ("key",)),
     Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",), ("id",)),
+    Alias: _belief_table(Alias, "aliases", ("key",)),
+    Link: _belief_table(Link, "links", ("key",)),
     Resolution: _belief_table(Resolution, "resolutions", ("key",), ("id",)),
 }
 _supports: Final = BELIEFS[Support]

@@ -211,3 +211,6 @@ class MemoryKnown:
             if stated.get(kind):
                 scope = comparable(stated["wing"]) if kind == "room" else ""
                 self._spellings.setdefault((kind, scope, comparable(stated[kind])), stated[kind])
+        if "entity" in stated:
+            key = comparable(stated["entity"])
+            self._spellings.setdefault(("subject", "", key), stated["entity"])

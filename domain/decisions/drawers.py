@@ -45,7 +45,7 @@ def decide_add(asked: AddDrawerAsks, known: KnownTexts, now: int) -> Decided:
         payload["valid_to"] = valid_to
     target = None
     if asked.supersedes is not None:
-        payload["supersedes"], target = _target(known, asked.supersedes)
+        payload["supersedes"], target = live_target(known, asked.supersedes)
         _refuse_same(id, payload["supersedes"])
         _refuse_before(known, payload["supersedes"], valid_from)
     optional = asked.model_dump(include={"source_file", "added_by", "tags", "metadata"})
@@ -55,7 +55,7 @@ def decide_add(asked: AddDrawerAsks, known: KnownTexts, now: int) -> Decided:
 
 def decide_update(asked: UpdateDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve an update: the drawer that holds the text now, and the new text in full."""
-    previous, target = _target(known, asked.drawer_id)
+    previous, target = live_target(known, asked.drawer_id)
     text = known.text(previous)
     if text is None:
         raise _unknown(asked.drawer_id)
@@ -76,7 +76,7 @@ def decide_update(asked: UpdateDrawerAsks, known: KnownTexts, now: int) -> Decid
 
 def decide_supersede(asked: SupersedeDrawerAsks, known: KnownTexts, now: int) -> Decided:
     """Resolve a supersede: what ends, and the new text in the same room."""
-    old, target = _target(known, asked.drawer_id)
+    old, target = live_target(known, asked.drawer_id)
     at = now if asked.valid_from is None else asked.valid_from
     payload: dict[str, Any] = {"supersedes": old, "valid_from": at, "duplicate": False}
     supports = _refuse_before(known, old, at)
@@ -140,7 +140,7 @@ def _led_to(known: KnownTexts, old: str, new: str) -> bool:
     return new in successors and bool(rows.find(Support, "drawer_id", new))
 
 
-def _target(known: KnownTexts, drawer: str) -> tuple[str, str]:
+def live_target(known: KnownTexts, drawer: str) -> tuple[str, str]:
     """The live drawer that an id leads to, and whether it was seen."""
     supports = reached(known.held(DRAWERS, drawer), drawer)
     if supports:

@@ -10,13 +10,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from projections.queries.audit import list_operations, show_operation
+from projections.queries.candidates import entity_candidates
 from projections.queries.conflicts import list_conflicts
 from projections.queries.diary import diary_read
 from projections.queries.diff import diff
 from projections.queries.drawer_lists import list_drawers
 from projections.queries.drawers import get_drawer, get_drawers, history
 from projections.queries.duplicates import check_duplicate, duplicates
+from projections.queries.entities import entity_mentions, entity_relationships, list_entities
 from projections.queries.facts import fact_history, kg_query, kg_timeline
+from projections.queries.kg_stats import kg_stats
 from projections.queries.places import (
     get_taxonomy,
     list_rooms,
@@ -40,15 +43,20 @@ QUERIES: Final[dict[str, Query]] = {
     "diary_read": diary_read,
     "diff": diff,
     "duplicates": duplicates,
+    "entity_candidates": entity_candidates,
+    "entity_mentions": entity_mentions,
+    "entity_relationships": entity_relationships,
     "fact_history": fact_history,
     "get_drawer": get_drawer,
     "get_drawers": get_drawers,
     "get_taxonomy": get_taxonomy,
     "history": history,
     "kg_query": kg_query,
+    "kg_stats": kg_stats,
     "kg_timeline": kg_timeline,
     "list_conflicts": list_conflicts,
     "list_drawers": list_drawers,
+    "list_entities": list_entities,
     "list_operations": list_operations,
     "list_rooms": list_rooms,
     "list_wings": list_wings,

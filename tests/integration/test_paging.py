@@ -23,6 +23,7 @@ LISTS = {
     "list_operations": ("operations", "op_id"),
     "kg_timeline": ("facts", "fact_id"),
     "list_conflicts": ("conflicts", "id"),
+    "list_entities": ("entities", "entity"),
 }
 every_list = pytest.mark.parametrize("tool", sorted(LISTS))
 

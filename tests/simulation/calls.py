@@ -53,6 +53,8 @@ WRITES = (
     "delete_room",
     "undo",
     *("resolve_conflict",) * 2,
+    *("add_alias",) * 2,
+    "link_drawer",
 )
 READS = (
     "get_drawer",
@@ -62,6 +64,10 @@ READS = (
     "kg_timeline",
     "fact_history",
     "list_conflicts",
+    "list_entities",
+    "entity_relationships",
+    "entity_mentions",
+    "kg_stats",
     "list_operations",
     "show_operation",
     "get_taxonomy",
@@ -117,6 +123,10 @@ def a_read(seed: int, words: Words, known_at: str | None) -> Call:
         },
         "kg_timeline": lambda: chance.choice([{}, {"predicate": "city"}]),
         "fact_history": lambda: {"fact_id": chance.choice([*words.facts, "fact_none"])},
+        "list_entities": lambda: _sometimes(chance, 0.3, wing=WINGS),
+        "entity_relationships": lambda: {"entity": chance.choice(SUBJECTS + OBJECTS)},
+        "entity_mentions": lambda: {"entity": chance.choice((*SUBJECTS, "Tea", "Ana"))},
+        "kg_stats": dict,
         "list_conflicts": lambda: {"open": chance.random() < 0.5},
         "list_operations": lambda: chance.choice([{"limit": 200}, {"entity": "Kiran"}]),
         "show_operation": lambda: {"op_id": chance.choice([*words.operations, "none"])},
@@ -234,4 +244,15 @@ _DRAWN = {
     "delete_room": lambda chance, words: _place(chance) | {"dry_run": False},
     "undo": _undo,
     "resolve_conflict": _resolve_conflict,
+    "add_alias": lambda chance, words: (
+        {
+            "entity": chance.choice(SUBJECTS),
+            "alias": chance.choice((*SUBJECTS, *OBJECTS, "K")),
+        }
+        | _sometimes(chance, 0.3, wing=WINGS)
+    ),
+    "link_drawer": lambda chance, words: {
+        "drawer_id": _drawer(chance, words),
+        "entity": chance.choice(SUBJECTS),
+    },
 }

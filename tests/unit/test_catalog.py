@@ -65,6 +65,8 @@ EVENTS = {
         event("checkpoint", 9, "ada", items=[ITEM], diary=ENTRY, dropped=[], dedup_threshold=0.9),
         event("note", 9, "ada", **{name: ITEM[name] for name in ITEM if name != "item"}),
         event("diary_write", 9, "ada", **ENTRY),
+        event("add_alias", 9, "ada", entity="Kiran", alias="Kiki"),
+        event("link_drawer", 9, "ada", drawer_id="drawer", entity="Kiran", relation="mentions"),
         event("resolve_conflict", 9, "ada", conflict_id="conflict", resolution="Both."),
         event("create_wing", 9, "ada", wing="home"),
         event("create_room", 9, "ada", wing="home", room="attic"),
@@ -124,6 +126,17 @@ FORMATS = {
     "kg_timeline": ("", "entity predicate limit cursor known_at", "facts"),
     "fact_history": ("fact_id", "", "assertions events conflict"),
     "list_conflicts": ("", "open limit cursor", "conflicts"),
+    "kg_stats": ("", "", "facts entities aliases links predicates wings"),
+    "add_alias": ("entity alias", "wing", "entity alias"),
+    "link_drawer": ("drawer_id entity", "relation", "drawer_id entity relation"),
+    "list_entities": ("", "prefix wing limit cursor", "entities total cursor"),
+    "entity_relationships": (
+        "entity",
+        "direction predicate",
+        "entity aliases outgoing incoming total",
+    ),
+    "entity_mentions": ("entity", "limit cursor", "entity names drawers total cursor"),
+    "entity_candidates": ("", "drawer_id content", "candidates"),
     "resolve_conflict": ("conflict_id", "resolution", "conflict_id resolution"),
     "list_operations": (
         "",
@@ -247,7 +260,7 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
-    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions"}
+    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions", "entities"}
     assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)

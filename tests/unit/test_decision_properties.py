@@ -23,6 +23,7 @@ from tests.known import NOW, MemoryKnown
 MINUTE = 60_000_000
 OBJECTS = ("Lyon", "Nice", "Oslo", " LYON ")
 TEXTS = ("tea", "cup", "jar", "tea\n")
+NAMES = ("Kiran", "Kiki", "K", "kiran ")
 PLACES = ({"wing": "home", "room": "notes"}, {"wing": "Home", "room": "Notes"})
 WRITES = sorted(entry.name for entry in CATALOG.values() if entry.writes)
 
@@ -84,6 +85,12 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
         "create_room": PLACES[call.place],
         "delete_wing": {"wing": PLACES[call.place]["wing"], "dry_run": False},
         "delete_room": PLACES[call.place] | {"dry_run": False},
+        "add_alias": {
+            "entity": NAMES[call.first],
+            "alias": NAMES[call.second],
+            "wing": (None, "home")[call.place],
+        },
+        "link_drawer": {"drawer_id": drawer, "entity": NAMES[call.second]},
         "resolve_conflict": {
             "conflict_id": _a_conflict(call, known),
             "resolution": (None, text)[call.place],
