@@ -6,9 +6,10 @@ waits, whole items only and in this order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, func, literal_column, select
 
 from domain.canonical import comparable
 from domain.identity import base_device
@@ -23,6 +24,8 @@ from projections.reading import Reading
 from projections.tables import Prepared
 
 CONFLICTS_SHOWN: Final = 3
+LOOKED_THROUGH: Final = 100
+"""How many of the newest drawers are looked through for those of checkpoints."""
 DIARY_FROM: Final = "diary_"
 DIARY_UPTO: Final = "diary`"
 _CHECKPOINT: Final = "checkpoint"
@@ -33,15 +36,19 @@ _acknowledged = tables.acknowledgements
 _IS_DIARY = (showing.c.drawer_id >= DIARY_FROM) & (showing.c.drawer_id < DIARY_UPTO)
 
 
-def _newest(*conditions: Any) -> Any:
-    """The ids of current drawers, newest first."""
+def _newest(newest_first: Any, *conditions: Any) -> Prepared:
+    """Current drawers with the tool that wrote each, newest first."""
     drawer = showing.c.drawer_id
     in_wing = _B("wing", type_=_texts.c.wing.type).is_(None) | (_texts.c.wing_key == _B("wing"))
-    return (
-        select(drawer)
-        .select_from(showing.join(_texts, _texts.c.drawer_id == drawer))
+    return Prepared(
+        select(drawer, _operations.c.tool)
+        .select_from(
+            showing.join(_texts, _texts.c.drawer_id == drawer).join(
+                _operations, _operations.c.op_id == showing.c.op_id
+            )
+        )
         .where(shows(), in_wing, true_within(showing) | held(drawer, timed=True), *conditions)
-        .order_by(showing.c.recorded_at.desc(), drawer)
+        .order_by(newest_first, drawer)
         .limit(_B("limit"))
     )
 
@@ -49,19 +56,9 @@ def _newest(*conditions: Any) -> Any:
 _BY_AGENT = _B("agent", type_=_texts.c.wing.type).is_(None) | (
     func.folded(func.coalesce(showing.c.added_by, "")) == _B("agent")
 )
-_OF_CHECKPOINTS = (
-    select(_operations.c.op_id)
-    .where(_operations.c.op_id == showing.c.op_id, _operations.c.tool == _CHECKPOINT)
-    .exists()
-)
-_ANY_CHECKPOINT = Prepared(
-    select(_operations.c.position)
-    .where(_operations.c.tool == _CHECKPOINT, _operations.c.position <= _B("position"))
-    .limit(1)
-)
-_DIARY = Prepared(_newest(_IS_DIARY, _BY_AGENT))
-_DRAWERS = Prepared(_newest(~_IS_DIARY))
-_CHECKPOINTED = Prepared(_newest(~_IS_DIARY, _OF_CHECKPOINTS))
+# Entries are few among all drawers: they are found by their ids and sorted (hence the plus sign).
+_DIARY = _newest(literal_column("+s.recorded_at").desc(), _IS_DIARY, _BY_AGENT)
+_DRAWERS = _newest(showing.c.recorded_at.desc(), ~_IS_DIARY)
 _UPTO = (
     select(func.coalesce(func.max(_acknowledged.c.upto), 0))
     .where(
@@ -85,7 +82,8 @@ def wake_up(reading: Reading, asked: WakeUpAsks) -> dict[str, Any]:
     """What to know at the start of a session."""
     block = Block(asked.max_bytes)
     block.section("Diary")
-    diary = _fitting(reading, block, _ids(reading, asked, _DIARY, 1, wing=None))
+    entries = _rows(reading, asked, _DIARY, 1, wing=None)
+    diary = _fitting(reading, block, [id for id, _ in entries])
     block.section("Drawers")
     drawers = _fitting(reading, block, _recent(reading, asked))
     disputed = list_conflicts(reading, ListConflictsAsks(limit=CONFLICTS_SHOWN))
@@ -107,18 +105,16 @@ def wake_up(reading: Reading, asked: WakeUpAsks) -> dict[str, Any]:
 
 
 def _recent(reading: Reading, asked: WakeUpAsks) -> list[str]:
-    """What checkpoints put down comes first; what was written otherwise fills up."""
-    ids: list[str] = []
-    if reading.rows(_ANY_CHECKPOINT):
-        ids += _ids(reading, asked, _CHECKPOINTED, asked.max_items, asked.wing)
-    ids += _ids(reading, asked, _DRAWERS, asked.max_items, asked.wing)
-    return list(dict.fromkeys(ids))[: asked.max_items]
+    """Of the newest drawers those that checkpoints put down, then the others."""
+    newest = _rows(reading, asked, _DRAWERS, max(asked.max_items, LOOKED_THROUGH), asked.wing)
+    by_checkpoint = sorted(newest, key=lambda one: one[1] != _CHECKPOINT)
+    return [id for id, _ in by_checkpoint[: asked.max_items]]
 
 
-def _ids(
+def _rows(
     reading: Reading, asked: WakeUpAsks, statement: Prepared, limit: int, wing: str | None
-) -> list[str]:
-    rows = reading.rows(
+) -> Sequence[tuple[Any, ...]]:
+    return reading.rows(
         statement,
         begin=reading.as_of,
         end=reading.as_of + 1,
@@ -126,7 +122,6 @@ def _ids(
         agent=asked.agent_name and comparable(asked.agent_name),
         limit=limit,
     )
-    return [id for (id,) in rows]
 
 
 def _fitting(reading: Reading, block: Block, ids: list[str]) -> list[dict[str, Any]]:
