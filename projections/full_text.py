@@ -18,8 +18,8 @@ _TAKE_IN: Final = (
     " SELECT rowid, searchable(content) FROM texts WHERE rowid > ? ORDER BY rowid"
 )
 _NUMBER: Final = (
-    "INSERT INTO numbered (number, drawer_id, position, words, words_upto)"
-    " SELECT texts.rowid, texts.drawer_id, texts.position, words_in(size.sz),"
+    "INSERT INTO numbered (number, drawer_id, wing_key, room_key, position, words, words_upto)"
+    " SELECT texts.rowid, drawer_id, wing_key, room_key, position, words_in(size.sz),"
     " ? + sum(words_in(size.sz)) OVER (ORDER BY texts.rowid)"
     f" FROM texts JOIN {WORDS}_docsize size ON size.id = texts.rowid WHERE texts.rowid > ?"
 )

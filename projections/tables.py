@@ -135,12 +135,16 @@ numbered = Table(
     metadata,
     Column("number", Integer, primary_key=True),
     Column("drawer_id", Text, nullable=False),
+    Column("wing_key", Text, nullable=False),
+    Column("room_key", Text, nullable=False),
     Column("position", Integer, nullable=False),
     Column("words", Integer, nullable=False),
     Column("words_upto", Integer, nullable=False),
     Index("numbered_by_position", "position"),
 )
-"""Each text in the full text index: numbered as it arrived, with the words in it and up to it."""
+"""Each text in the full text index: numbered as it arrived, with the words in it and up to it, and
+where it lies, so that a search need not look at the texts themselves.
+"""
 
 WORDS: Final = "words"
 WORD_PLACES: Final = "word_places"

@@ -67,12 +67,12 @@ class Sought(NamedTuple):
 
     Attributes:
         pieces: those that hold more than letters and digits.
-        words: patterns of all its words, the better ones first.
+        words: what its words begin with.
     """
 
     whole: str
     pieces: Sequence[str]
-    words: Sequence[re.Pattern[str]]
+    words: Sequence[str]
 
 
 def searchable(content: str) -> str:
@@ -107,11 +107,7 @@ def sought(query: str, words: Iterable[tuple[str, str]]) -> Sought:
     """
     whole = _folded(unicodedata.normalize("NFC", query.strip()))
     pieces = [one for one in whole.split() if one not in STOP_WORDS and not one.isalnum()]
-    beginnings = "|".join(re.escape(_folded(_common(word, stem))) for word, stem in words)
-    if not beginnings:
-        return Sought(whole, pieces, ())
-    spaced, anywhere = re.compile(rf"(?<!\w)(?:{beginnings})"), re.compile(beginnings)
-    return Sought(whole, pieces, (spaced, anywhere))
+    return Sought(whole, pieces, [_folded(_common(word, stem)) for word, stem in words])
 
 
 def snippet(content: str, looked_for: Sought) -> str:
@@ -216,8 +212,18 @@ def _place(text: str, looked_for: Sought) -> int:
     if (at := text.find(looked_for.whole)) >= 0:
         return at
     places = [at for one in looked_for.pieces if (at := text.find(one)) >= 0]
-    found = next(filter(None, (one.search(text) for one in looked_for.words)), None)
-    return min([*places, found.start()] if found else places, default=0)
+    words = [at for one in looked_for.words if (at := _beginning(text, one)) >= 0]
+    if not words:
+        words = [at for one in looked_for.words if (at := text.find(one)) >= 0]
+    return min([*places, *words], default=0)
+
+
+def _beginning(text: str, word: str) -> int:
+    """Where a word begins so, else -1."""
+    at = text.find(word)
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(word, at + 1)
+    return at
 
 
 def _common(word: str, stem: str) -> str:

@@ -83,7 +83,7 @@ class SearchAnswers(Shown):
     """One page of what was found, best first, equal scores by id."""
 
     hits: list[Hit]
-    total: int = Field(description="On all pages; not counted beyond 500.")
+    total: int = Field(description="On all pages; not counted beyond 200.")
     total_is_exact: bool
     words: list[str] = Field(description="What was looked for; common words are passed over.")
     cursor: str | None

@@ -29,9 +29,12 @@ from projections.tables import BELIEFS, Prepared
 from projections.text import Sought, Word, asked, chosen, expression, snippet, sought
 from projections.tokens import stem, tokens
 
-COUNTED_MAX: Final = 500
+COUNTED_MAX: Final = 200
 AHEAD: Final = 4
-"""How many times a page's texts are ranked at first; few of the best are hidden or not true."""
+FILTERED: Final = 10
+"""How many times a page's texts are ranked at first, and how many times these where there are
+filters: few of the best may not be shown, and few are equal where the page ends.
+"""
 _BEST: Final = 2**63 - 1
 
 _B: Any = bindparam
@@ -180,25 +183,20 @@ def _best(
     """The best behind a place, one more than `limit` where there are: by score, then by id."""
     if not total:
         return []
-    walk = _walk(source, filters)
+    walk, filtered = _walk(source, filters), filters.wing or filters.room or filters.newest
+    many = AHEAD * (limit + 1)
     all_at_once = source != "index" or given["last_id"]
-    first = ranking.ALL if all_at_once else AHEAD * (limit + 1)
-    rows = _found(reading.rows(walk, **given, limit=limit + 1, most=first))
-    if first != ranking.ALL and len(rows) < min(limit + 1, total):
-        rows = _found(reading.rows(walk, **given, limit=limit + 1, most=ranking.ALL))
-    cuts = len(rows) > limit and rows[limit - 1].score == rows[limit].score
-    if cuts and source != "characters":
-        edge = rows[limit].score
+    most = ranking.ALL if all_at_once else many * (FILTERED if filtered else 1)
+    rows = _found(reading.rows(walk, **given, limit=many, most=most))
+    if most != ranking.ALL and len(rows) < min(limit + 1, total):
+        rows = _found(reading.rows(walk, **given, limit=many, most=ranking.ALL))
+    whole = len(rows) == total < COUNTED_MAX
+    if len(rows) > limit and rows[-1].score == rows[limit - 1].score and not whole:
+        edge = rows[-1].score
         rows = [one for one in rows if one.score > edge]
-        equal = reading.rows(
-            _equal(source, filters),
-            **given,
-            edge=edge,
-            limit=limit + 1 - len(rows),
-            most=ranking.ALL,
-        )
-        rows += _found(equal)
-    return sorted(rows, key=lambda one: (-one.score, one.drawer_id))
+        ties = {"edge": edge, "limit": limit + 1 - len(rows), "most": ranking.ALL}
+        rows += _found(reading.rows(_equal(source, filters), **given, **ties))
+    return sorted(rows, key=lambda one: (-one.score, one.drawer_id))[: limit + 1]
 
 
 def _found(rows: Sequence[tuple[Any, ...]]) -> list[Found]:
@@ -207,14 +205,8 @@ def _found(rows: Sequence[tuple[Any, ...]]) -> list[Found]:
 
 @cache
 def _walk(source: str, filters: _Filters) -> Prepared:
-    """The ranking from its best, as far as the limit needs it; equal scores in any order, but
-    where all are equal by id.
-    """
-    found = _SOURCES[source]()
-    statement = _shown_of(found, filters)
-    if source == "characters":
-        statement = statement.order_by(_numbered.c.drawer_id)
-    return Prepared(statement.limit(_B("limit")))
+    """The ranking from its best, as far as the limit needs it; equal scores in any order."""
+    return Prepared(_shown_of(_SOURCES[source](), filters).limit(_B("limit")))
 
 
 @cache
@@ -249,8 +241,6 @@ def _shown_of(found: Any, filters: _Filters) -> Any:
 def _joined(found: Any, filters: _Filters) -> Any:
     """What was found with what its conditions look at."""
     joined = found.join(_numbered, _numbered.c.number == found.c.number)
-    if filters.wing or filters.room:
-        joined = joined.join(_texts, _texts.c.drawer_id == _numbered.c.drawer_id)
     if filters.newest:
         joined = joined.join(showing, showing.c.drawer_id == _numbered.c.drawer_id)
     return joined
@@ -260,9 +250,9 @@ def _conditions(filters: _Filters) -> list[Any]:
     drawer = _numbered.c.drawer_id
     conditions: list[Any] = []
     if filters.wing:
-        conditions.append(literal_column("+texts.wing_key") == _B("wing"))
+        conditions.append(_numbered.c.wing_key == _B("wing"))
     if filters.room:
-        conditions.append(literal_column("+texts.room_key") == _B("room"))
+        conditions.append(_numbered.c.room_key == _B("room"))
     if not filters.newest:
         return [*conditions, held(drawer, timed=filters.timed)]
     conditions += [
