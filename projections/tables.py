@@ -36,7 +36,7 @@ from domain.places import Place
 from domain.resolutions import Resolution
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 6
+VIEWS_SCHEMA: Final = 7
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
