@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tests.benchmarks import (
     appending,
+    auditing,
     calling,
     noting,
     reading,
@@ -53,6 +54,7 @@ THEMES: Final[dict[str, Theme]] = {
     "5": calling.many_objects,
     "6": reading.past_against_present,
     "9": noting.noting_a_read,
+    "11,12": auditing.copy_and_ask,
     "waits": calling.one_caller,
     "late": receiving.late_arrivals,
     "start": calling.starting,
