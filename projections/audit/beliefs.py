@@ -72,10 +72,6 @@ _TOUCHED: Final = {kind: _changed(table, touched=True) for kind, table in BELIEF
 class Beliefs:
     """What the folds believe and believed, the texts, and the facts that show."""
 
-    def must_start_anew(self, reading: Reading, after: int) -> bool:
-        """Never: a rebuild of the views makes the very same rows."""
-        return False
-
     def catch_up(self, connection: Connection, reading: Reading, after: int) -> None:
         """Append rows that are new, close those that are believed no longer, and derive the facts
         of what changed.

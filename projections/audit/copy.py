@@ -17,7 +17,7 @@ import duckdb
 
 from domain.errors import Damaged, Unusable
 from projections.audit import schema
-from projections.audit.sources import Source
+from projections.audit.sources import Source, StartAnew
 from projections.reading import Reading
 
 COPY_FILE: Final = "audit.duckdb"
@@ -78,12 +78,10 @@ class AuditCopy:
 
     def _ask(self, reading: Reading, question: Question[A], locked_in: bool) -> A:
         with self._open() as connection:
-            fits = self._fits(connection, reading)
-            if fits:
-                self._catch_up(connection, reading)
-                if not locked_in:
-                    return question(connection)
-        if not fits:
+            ready = self._fits(connection, reading) and self._added(connection, reading)
+            if ready and not locked_in:
+                return question(connection)
+        if not ready:
             self._remove()
             with self._open() as connection:
                 _transaction(connection, lambda: _create(connection, reading))
@@ -114,8 +112,15 @@ class AuditCopy:
             and about.get("log_id") == reading.checkpoint.log_id
             and (after := int(about.get("position", -1))) >= 0
             and after <= reading.position
-            and not any(source.must_start_anew(reading, after) for source in self._sources)
         )
+
+    def _added(self, connection: duckdb.DuckDBPyConnection, reading: Reading) -> bool:
+        """Catch up; whether adding to what was copied is enough."""
+        try:
+            self._catch_up(connection, reading)
+        except StartAnew:
+            return False
+        return True
 
     def _catch_up(self, connection: duckdb.DuckDBPyConnection, reading: Reading) -> None:
         """All sources in one transaction, so that the copy is of one moment."""

@@ -63,15 +63,20 @@ class Connection(Protocol):
 class Source(Protocol):
     """One part of the copy."""
 
-    def must_start_anew(self, reading: Reading, after: int) -> bool:
-        """Whether what came since must be taken out of what was copied, and not only added."""
-        ...
-
     def catch_up(self, connection: Connection, reading: Reading, after: int) -> None:
         """Copy what came behind a position, up to the reading's; also where they are the same, as
         not everything has a position.
+
+        Raises:
+            StartAnew: something must be taken out of what was copied.
         """
         ...
+
+
+class StartAnew(Exception):
+    """The copy must be made from nothing: a redaction takes a payload out of the log, so also out
+    of every copy.
+    """
 
 
 Events = Callable[[int, int], Iterator[StoredEvent]]
@@ -85,22 +90,14 @@ class Operations:
         """Copy what `events` gives."""
         self._events = events
 
-    def must_start_anew(self, reading: Reading, after: int) -> bool:
-        """A redaction takes a payload out of the log, so also out of every copy."""
-        if after in (0, reading.position):
-            return False
-        came = self._events(after, reading.position)
-        return any("redacts" in one.header or "voids" in one.header for one in came)
-
     def catch_up(self, connection: Connection, reading: Reading, after: int) -> None:
         """Append the operations; those that a primary put elsewhere get their order."""
         if after == reading.position:
             return
         reordered: set[str] = set()
         came = self._events(after, reading.position)
-        append(
-            connection, "stored.operations", (_row(one, reordered) for one in came), _payload_bytes
-        )
+        rows = (_row(one, reordered, after) for one in came)
+        append(connection, "stored.operations", rows, _payload_bytes)
         if reordered:
             found = _ORDERS(reading.cursor, op_ids=orjson.dumps(sorted(reordered)).decode())
             given = [(position, stamp_of(rank)) for position, rank in found]
@@ -119,14 +116,17 @@ def append(
         bytes_of: how much of a row counts against the memory that is held at a time.
     """
     with connection.appender(table) as appender:
-        held = size = 0
+        held: list[Sequence[Any]] = []
+        size = 0
         for row in rows:
-            appender.append_row(*row)
-            held += 1
+            held.append(row)
             size += bytes_of(row)
-            if held >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
+            if len(held) >= ROWS_AT_ONCE or size >= BYTES_AT_ONCE:
+                appender.append_rows(held)
                 appender.flush()
-                held = size = 0
+                held.clear()
+                size = 0
+        appender.append_rows(held)
 
 
 def with_rows(
@@ -143,11 +143,13 @@ def with_rows(
     connection.execute(f"DROP TABLE {name}")
 
 
-def _row(event: StoredEvent, reordered: set[str]) -> tuple[Any, ...]:
+def _row(event: StoredEvent, reordered: set[str], after: int) -> tuple[Any, ...]:
     header = event.header
     if header["tool"] == ACKNOWLEDGED and event.payload is not None:
         reordered.update(orjson.loads(event.payload)["orders"])
     get = header.get
+    if after and (get("redacts") or get("voids")):
+        raise StartAnew
     return (
         event.position,
         header["op_id"],

@@ -41,10 +41,6 @@ class Trail:
         """Copy the segments in a folder; it need not exist."""
         self._folder = folder
 
-    def must_start_anew(self, reading: Reading, after: int) -> bool:
-        """Never: what is in a segment stays as it is."""
-        return False
-
     def catch_up(self, connection: Connection, reading: Reading, after: int) -> None:
         """Append what was noted since, and forget what the trail has dropped."""
         copied = dict(connection.execute(_COPIED).fetchall())

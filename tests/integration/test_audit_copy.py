@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,12 @@ import pytest
 
 from domain.errors import Damaged, PalaceError, Unusable
 from palacelog.auditing import LOCK_FILE, Audit
-from projections.audit.copy import COPY_FILE
+from projections.audit.copy import COPY_FILE, AuditCopy
 from projections.audit.questions import Window
 from projections.audit.schema import tables
+from projections.audit.sources import Operations, StoredEvent
 from replay.rebuild import rebuild
+from replay.stored import stored_events
 from replay.write_lock import only_one
 from tests.benchmarks.palaces import with_history
 from tests.command_line import ROOT
@@ -177,6 +180,29 @@ def test_a_rebuild_of_the_views_changes_no_answer(ada: Device) -> None:
     assert everything(audit) == before
     (ada.folder / COPY_FILE).unlink()
     assert everything(audit) == before
+
+
+def test_a_redaction_leaves_nothing_of_the_payload_in_the_copy(ada: Device) -> None:
+    for text in ("The password is swordfish.", "Nothing to hide."):
+        ada.add_drawer(wing="w", room="r", content=text)
+    audit = Audit(ada.house)
+    audit.activity(Window())
+    redaction = ada.add_drawer(wing="w", room="r", content="Stands for a redaction.")
+
+    def redacted(after: int, upto: int) -> Iterator[StoredEvent]:
+        for event in stored_events(ada.house.log, after, upto):
+            if event.position == 1:
+                yield event._replace(payload=None)
+            elif event.position == redaction["position"]:
+                yield event._replace(header=event.header | {"redacts": "an op_id"})
+            else:
+                yield event
+
+    copy = AuditCopy(ada.folder, [Operations(redacted)], "UTC")
+    with ada.house.palace.reading() as reading:
+        found = copy.ask(reading, lambda open: open.execute("FROM operations").fetchall())
+    assert len(found) == 3
+    assert b"swordfish" not in (ada.folder / COPY_FILE).read_bytes()
 
 
 def test_a_copy_of_another_log_is_made_anew(fleet: Fleet) -> None:
