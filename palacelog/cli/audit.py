@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -114,7 +115,8 @@ def why(
       palacelog audit why fact_1a34f028a3a1803bc1c5008a
     """
     invocation = asked(context)
-    output.show(invocation.as_json, invocation.call("why", {"id": thing, "limit": limit}))
+    document = invocation.call("why", {"id": thing, "limit": limit})
+    output.show(invocation.as_json, document, lambda: _lineage().why_view(document))
 
 
 @app.command()
@@ -133,7 +135,8 @@ def diff(
     invocation = asked_now(context)
     given = {"a": a, "b": b, "limit": limit}
     stated = {name: value for name, value in given.items() if value is not None}
-    output.show(invocation.as_json, invocation.call("diff", stated))
+    document = invocation.call("diff", stated)
+    output.show(invocation.as_json, document, lambda: _lineage().diff_view(document))
 
 
 @app.command()
@@ -219,6 +222,12 @@ def _audit(invocation: Invocation) -> Iterator[Audit]:
 
     with invocation.house() as house, busy("Catching up"):
         yield Audit(house)
+
+
+def _lineage() -> ModuleType:
+    from palacelog.cli import lineage
+
+    return lineage
 
 
 def _window(invocation: Invocation, since: str | None, before: str | None) -> Window:

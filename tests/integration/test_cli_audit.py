@@ -216,6 +216,15 @@ def test_at_a_terminal_there_are_tables_and_bars(line: CommandLine) -> None:
         assert word in seen
     code, seen = line.seen("audit", "plot")
     assert (code, seen.count("█" * 40)) == (0, 2)
+    [drawer] = line.call("list_drawers")["drawers"]
+    code, seen = line.seen("audit", "why", drawer["id"])
+    assert code == 0
+    assert "scribe" in seen
+    code, seen = line.seen("audit", "diff", "@0")
+    assert code == 0
+    assert TEXT in seen
+    assert "atlas cache SQLite" in seen
+    assert "Nothing changed" in line.seen("audit", "diff", "@2")[1]
     code, seen = line.seen("audit", "sql", "SELECT content FROM drawers_as_of(now())")
     assert TEXT in seen
     assert "1 row, position 2" in seen
