@@ -1,9 +1,11 @@
-"""The README's console blocks are run, and the tables in it are made from what they describe.
+"""The console blocks of the README and the guides in docs/ are run, and the tables in the README
+are made from what they describe.
 
-    python -m tests.readme         writes what the commands put out into README.md
+    python -m tests.readme         writes what the commands put out into README.md and docs/*.md
 
 Clock and chance stand still enough for the output to be the same each time: a call of the clock
-moves it by a millisecond, and ids are counted. What is left (hashes, versions) is not compared.
+moves it by a millisecond, and ids are counted. What is left (hashes, versions) is not compared. A
+comment `<!-- it is 2026-04-01T09:00Z -->` before a block sets the clock.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,7 +33,10 @@ from tests.command_line import invoked
 README = Path(__file__).resolve().parents[1] / "README.md"
 COLUMNS = "88"
 START = 1_774_969_200_000_000  # 2026-03-31T15:00:00Z
-_BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+GUIDES = sorted((README.parent / "docs").glob("*.md"))
+_BLOCK = re.compile(
+    r"(?P<before>^<!-- it is (?P<time>\S+) -->\n)?^```console\n(?P<shown>.*?)^```$", re.M | re.S
+)
 _VOLATILE = (
     (re.compile(r"[0-9a-f]{12,64}"), lambda found: "#" * len(found[0])),
     (re.compile(r"\.\d{6}Z"), lambda found: ".######Z"),
@@ -38,15 +44,29 @@ _VOLATILE = (
 )
 
 
+class Clock:
+    """Moves by a millisecond when somebody looks at it."""
+
+    def __init__(self) -> None:
+        self._next = START
+
+    def now(self) -> int:
+        self._next += 1_000
+        return self._next - 1_000
+
+    def move_to(self, text: str) -> None:
+        self._next = round(datetime.fromisoformat(text).timestamp()) * 1_000_000
+
+
 @contextmanager
-def standing_still(home: Path) -> Iterator[None]:
+def standing_still(home: Path) -> Iterator[Clock]:
     """A machine whose clock, chance, name and home are always the same."""
-    numbers, moments = count(1), count(START, 1_000)
+    numbers, clock = count(1), Clock()
     before = Path.cwd()
     os.chdir(home)
     try:
         with (
-            patch.object(System, "now", lambda self: next(moments)),
+            patch.object(System, "now", lambda self: clock.now()),
             patch.object(System, "nonce", lambda self: next(numbers).to_bytes(16, "big")),
             patch.object(System, "log_id", lambda self: f"log_{next(numbers):032x}"),
             patch("socket.gethostname", lambda: "laptop"),
@@ -54,16 +74,21 @@ def standing_still(home: Path) -> Iterator[None]:
             patch("palacelog.cli.main.at_terminal", lambda stream: True),
             patch("palacelog.cli.group.at_terminal", lambda stream: True),
         ):
-            yield
+            yield clock
     finally:
         os.chdir(before)
 
 
 class Shell:
-    """Runs the commands of the README, one after the other, in one home."""
+    """Runs the commands of a text, one after the other, in one home.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        reads: whether reads are noted: by a thread, which moves the clock as it likes.
+    """
+
+    def __init__(self, home: Path, *, reads: bool) -> None:
         self._home = home
+        self._reads = "full" if reads else "off"
         self._code = 0
 
     def run(self, command: str) -> str:
@@ -71,20 +96,35 @@ class Shell:
         if command == "echo $?":
             return f"{self._code}\n"
         words = shlex.split(command)
-        assert words[0] == "palacelog", f"the README runs {words[0]}"
-        # A read is noted by a thread of its own, which would move the clock as it likes.
-        still = {"PALACELOG_AUDIT__READS": "off"}
+        assert words[0] == "palacelog", f"a text runs {words[0]}"
+        still = {"PALACELOG_AUDIT__READS": self._reads}
         environment = {"HOME": str(self._home), "COLUMNS": COLUMNS, **still}
         self._code, (_, _, seen) = invoked(words[1:], environment)
         shown = seen.decode().replace(str(self._home), "~")
         return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
 
 
+def run_again(text: str, *, reads: bool = False) -> str:
+    """A text with what its commands put out today."""
+    with TemporaryDirectory() as folder, standing_still(Path(folder).resolve()) as clock:
+        shell = Shell(Path(folder).resolve(), reads=reads)
+
+        def block(found: re.Match[str]) -> str:
+            if found["time"]:
+                clock.move_to(found["time"])
+            return f"{found['before'] or ''}```console\n{_again(shell, found['shown'])}```"
+
+        return _BLOCK.sub(block, text)
+
+
+def guide_again(text: str) -> str:
+    """A guide with what its commands put out today; what it reads is noted."""
+    return run_again(text, reads=True)
+
+
 def regenerated(text: str) -> str:
     """The README with the output and the tables as they are today."""
-    with TemporaryDirectory() as folder, standing_still(Path(folder).resolve()):
-        shell = Shell(Path(folder).resolve())
-        text = _BLOCK.sub(lambda found: f"```console\n{_again(shell, found[1])}```", text)
+    text = run_again(text)
     for name, table in (
         ("operations", operations_table()),
         ("exit codes", exit_codes_table()),
@@ -150,7 +190,7 @@ def _settings(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, F
 
 
 def python_blocks(text: str) -> list[str]:
-    """The README's Python."""
+    """The Python of a text."""
     return re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
 
 
@@ -185,8 +225,10 @@ def _open(command: str) -> bool:
 
 
 def main() -> None:
-    """Write README.md again."""
+    """Write README.md and the guides again."""
     README.write_text(regenerated(README.read_text()))
+    for guide in GUIDES:
+        guide.write_text(guide_again(guide.read_text()))
 
 
 if __name__ == "__main__":

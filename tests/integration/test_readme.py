@@ -1,4 +1,4 @@
-"""The README is true: its commands were run, its tables fit the code, and what it names exists."""
+"""README and guides are true: commands were run, tables fit the code, what they name exists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import ROOT
-from tests.readme import README, comparable, named_files, python_blocks, regenerated, standing_still
+from tests.readme import (
+    GUIDES,
+    README,
+    comparable,
+    guide_again,
+    named_files,
+    python_blocks,
+    regenerated,
+    standing_still,
+)
 
 TEXT = README.read_text()
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -18,6 +27,13 @@ def test_the_readme_shows_what_the_commands_put_out() -> None:
     shown = comparable(TEXT).splitlines()
     today = comparable(regenerated(TEXT)).splitlines()
     assert shown == today, "run `python -m tests.readme` to write the README again"
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.name)
+def test_a_guide_shows_what_the_commands_put_out(guide: Path) -> None:
+    text = guide.read_text()
+    shown, today = comparable(text).splitlines(), comparable(guide_again(text)).splitlines()
+    assert shown == today, "run `python -m tests.readme` to write the guides again"
 
 
 @pytest.mark.parametrize("block", python_blocks(TEXT), ids=lambda block: block.splitlines()[0])
