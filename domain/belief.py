@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from domain.operation import Operation, rank, ranked
+from domain.operation import Operation, is_local, rank, ranked
 
 
 class Row(Protocol):
@@ -31,6 +31,8 @@ class Row(Protocol):
 
 UNDO: Final = "undo"
 """The tool whose parts take an operation out of a key; the engine obeys them, no fold does."""
+
+LOCAL: Final = "/local"
 
 R = TypeVar("R", bound=Row)
 Fetch = Callable[[type[Any], str, str], Iterable[Any]]
@@ -133,6 +135,10 @@ class Fold:
     def split(self, event: Event) -> tuple[Event, ...]:
         """The parts of an event that this fold takes."""
         return _undone(event, self.name) if event.tool == UNDO else self.parts(event)
+
+    def area(self, part: Event) -> str:
+        """Where the keys of a part lie: what is local never shares a key with what travels."""
+        return self.name + LOCAL if is_local(part.rank) else self.name
 
     def touched(self, part: Event) -> tuple[str, ...]:
         """The members of a part of any tool."""

@@ -67,5 +67,6 @@ def note(
     """Keep a conflict that `event` brought about; `left` is (op_id, id) of the side that stood
     first.
     """
-    id = conflict_id(kind, about, left[0], left[1], event.op_id, right)
+    part = (str(event.part),) if event.part else ()
+    id = conflict_id(kind, about, left[0], left[1], event.op_id, right, *part)
     held.put(Conflict(id, area, kind, about, left[0], left[1], event.op_id, right, event.rank))

@@ -54,6 +54,7 @@ class Draft:
         target: `known`, `unverified`, or None where the operation has no target.
         parent: of the first event of an incarnation: `{device, local_seq, chain}` that it goes on
             from.
+        call_id: joins the events of one call; None where there is one alone.
     """
 
     tool: str
@@ -64,6 +65,7 @@ class Draft:
     target: str | None = None
     idempotency_key: str | None = None
     parent: dict[str, Any] | None = None
+    call_id: str | None = None
 
 
 class Header(NamedTuple):
@@ -197,15 +199,14 @@ def record(
 
     Args:
         before: head of the stream that the draft continues.
-        recorded_at: device time in microseconds UTC.
+        recorded_at: device time, microseconds UTC.
         hlc: the stamp, above every stamp that this log holds.
         nonce: 16 random bytes.
 
     Raises:
-        InvalidInput: `palacelog::input::too_large`, no log would receive such an event.
-        Unusable: `palacelog::clock::exhausted`, there is no stamp left below 2**63.
+        InvalidInput: `palacelog::input::too_large`, no log would take it.
+        Unusable: `palacelog::clock::exhausted`, no stamp is left below 2**63.
     """
-    _check_stamp(hlc)
     payload = canonical(draft.payload)
     payload_digest = digest(nonce, payload)
     context = draft.context
@@ -222,18 +223,19 @@ def record(
         asked_digest=asked_digest(nonce, draft.tool, draft.asked).hex(),
         idempotency_key=draft.idempotency_key,
         recorded_at=recorded_at,
-        hlc=hlc,
+        hlc=_checked_stamp(hlc),
         agent=context.agent,
         client=context.client,
         session=context.session,
         principal=context.principal,
         session_mode=context.session_mode,
         memory_mode=context.memory_mode,
+        call_id=draft.call_id,
         target=draft.target,
         parent=draft.parent,
     )
-    header_bytes = header.encoded()
-    recorded = Recorded(header, header_bytes, payload, nonce, chain(before.chain, header_bytes))
+    encoded = header.encoded()
+    recorded = Recorded(header, encoded, payload, nonce, chain(before.chain, encoded))
     if recorded.bytes_count() > EVENT_BYTES_MAX:
         raise InvalidInput(
             "input::too_large",
@@ -244,7 +246,7 @@ def record(
     return recorded
 
 
-def _check_stamp(hlc: int) -> None:
+def _checked_stamp(hlc: int) -> int:
     if not 0 <= hlc < STAMPS_END:
         raise Unusable(
             "clock::exhausted",
@@ -252,6 +254,7 @@ def _check_stamp(hlc: int) -> None:
             "Look at this machine's clock, and with `palacelog log list` at events from the far "
             "future.",
         )
+    return hlc
 
 
 def record_again(
@@ -334,6 +337,11 @@ def rank(stamp: int, device: str, stream: str, local_seq: int, index: int) -> by
 def ranked(rank: bytes, index: int) -> bytes:
     """The rank of another part of the same event."""
     return rank[:-4] + index.to_bytes(4, "big")
+
+
+def is_local(rank: bytes) -> bool:
+    """Whether a rank is that of an event of a local stream, which never travels."""
+    return rank[-19:-12] == b"\x00local\x00"
 
 
 def stamp_of(rank: bytes) -> int:

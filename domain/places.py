@@ -24,6 +24,7 @@ class Place(NamedTuple):
         kind: `wing` or `room`.
         room: "" of a wing.
         wing_key: the wing's name in comparable form.
+        policy: of a wing `local` or `replicated`, where the operation fixed it.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Place(NamedTuple):
     room: str
     wing_key: str
     description: str | None
+    policy: str | None
     rank: bytes
     op_id: str
 
@@ -54,6 +56,7 @@ def made(held: Held, event: Event) -> Held:
             room=room,
             wing_key=comparable(wing),
             description=stated.get("description"),
+            policy=stated.get("policy"),
             rank=event.rank,
             op_id=event.op_id,
         )

@@ -98,6 +98,20 @@ class Known(KnownTexts, Protocol):
         """
         ...
 
+    def policy(self, wing: str | None) -> str:
+        """Whether a wing is `local` or `replicated`: as it was fixed by its first event, else as
+        the settings have it for new wings. None stands for all wings: replicated.
+        """
+        ...
+
+    def fixed(self, wing: str) -> bool:
+        """Whether any event named the wing before."""
+        ...
+
+    def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:
+        """Those of some operations that are of the local stream."""
+        ...
+
     def done(self, chosen: Chosen, limit: int) -> Sequence[Done]:
         """The first `limit` of the operations chosen, in canonical order."""
         ...

@@ -138,6 +138,7 @@ def open_palace(
         system,
         host=socket.gethostname(),
         complete=settings.role == "primary",
+        stays=settings.stays,
     )
     context = Context(
         agent=settings.agent,

@@ -13,6 +13,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
@@ -26,6 +27,7 @@ from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
 from domain.trail import UNKNOWN_TOOL
+from domain.travel import LOCAL, Leg, legs, merged, new_local_wings
 from palacelog.prepare import prepare
 from palacelog.readers import Readers
 from projections.generations import Generations
@@ -150,28 +152,40 @@ class Palace:
         key = None if dry_run else getattr(asked, "idempotency_key", None)
         as_asked = dict(arguments)
 
-        def turn(at: Turn) -> Operation | dict[str, Any]:
+        def turn(at: Turn) -> list[Operation] | dict[str, Any]:
             if key is not None:
                 earlier = _answered(at, key, entry.name, as_asked, context)
-                if earlier is not None:
+                if earlier:
                     return earlier
             assert entry.decide is not None
             payload, target = entry.decide(asked, at.known, at.now)
-            if dry_run:
-                return payload
-            return at.append(
-                Draft(
-                    tool=entry.name,
-                    payload=payload,
-                    asked=as_asked,
-                    context=context,
-                    target=target,
-                    idempotency_key=key,
-                )
+            draft = Draft(
+                tool=entry.name,
+                payload=payload,
+                asked=as_asked,
+                context=context,
+                target=target,
+                idempotency_key=key,
             )
+            parts = legs(entry.name, payload, at.known)
+            return payload if dry_run else self._record(at, draft, parts)
 
         done = self.writer.do(turn)
-        return tried(entry, done) if isinstance(done, dict) else answer(entry, done)
+        return tried(entry, done) if isinstance(done, dict) else answer(entry, *done)
+
+    def _record(self, at: Turn, draft: Draft, parts: list[Leg]) -> list[Operation]:
+        """Append what each stream records of a call, and what fixes a new local wing before it."""
+        implied = [
+            Draft("create_wing", {"wing": wing, "policy": LOCAL}, asked={}, context=draft.context)
+            for wing in new_local_wings(draft.tool, parts, at.known)
+        ]
+        call_id = self._system.nonce().hex() if len(parts) + len(implied) > 1 else None
+        for one in implied:
+            at.append(replace(one, stream=LOCAL, call_id=call_id))
+        return [
+            at.append(replace(draft, stream=leg.stream, payload=leg.payload, call_id=call_id))
+            for leg in parts
+        ]
 
     def _read(self, entry: Entry, asked: Asks) -> dict[str, Any]:
         with self.reading(
@@ -215,38 +229,36 @@ def tried(entry: Entry, payload: dict[str, Any]) -> dict[str, Any]:
     return envelope | shown | entry.answer(payload, "")
 
 
-def answer(entry: Entry, operation: Operation) -> dict[str, Any]:
-    """The answer to a write: a function of the stored event alone."""
-    header, payload = operation.header, operation.payload()
+def answer(entry: Entry, *operations: Operation) -> dict[str, Any]:
+    """The answer to a write: a function of the stored events alone; the first is named."""
     assert entry.answer is not None
-    own = entry.answer(payload, header.op_id) if operation.recorded.payload is not None else {}
-    return (
-        {
-            "op_id": header.op_id,
-            "origin_device": header.origin_device,
-            "stream": header.stream,
-            "local_seq": header.local_seq,
-            "position": operation.position,
-            "duplicate": bool(payload.get("duplicate", False)),
-        }
-        | ({"dry_run": False} if entry.can_be_tried else {})
-        | own
-    )
+    header, payload = operations[0].header, merged(one.payload() for one in operations)
+    known = all(one.recorded.payload is not None for one in operations)
+    own = entry.answer(payload, header.op_id) if known else {}
+    envelope = {
+        "op_id": header.op_id,
+        "origin_device": header.origin_device,
+        "stream": header.stream,
+        "local_seq": header.local_seq,
+        "position": operations[0].position,
+        "duplicate": bool(payload.get("duplicate", False)),
+    }
+    return envelope | ({"dry_run": False} if entry.can_be_tried else {}) | own
 
 
 def _answered(
     turn: Turn, key: str, tool: str, asked: dict[str, Any], context: Context
-) -> Operation | None:
-    """The operation that this key was used for already.
+) -> list[Operation]:
+    """The operations that this key was used for already.
 
     Raises:
         Refused: `palacelog::idempotency::conflict`, it was used for something else.
     """
     position = turn.folding.keyed(base_device(turn.log.about.device), context.principal, key)
     if position is None:
-        return None
-    [operation] = turn.log.at([position])
-    header, nonce = operation.header, operation.recorded.nonce
+        return []
+    [first] = turn.log.at([position])
+    header, nonce = first.header, first.recorded.nonce
     if nonce is not None and asked_digest(nonce, tool, asked).hex() != header.asked_digest:
         raise Refused(
             "idempotency::conflict",
@@ -254,7 +266,10 @@ def _answered(
             "Use a new key for a new call.",
             position,
         )
-    return operation
+    if header.call_id is None:
+        return [first]
+    found = turn.log.at(turn.folding.called(header.call_id))
+    return [one for one in found if one.header.idempotency_key == key]
 
 
 _WHO: Final = ("agent", "client", "session", "principal")

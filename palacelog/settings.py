@@ -8,6 +8,7 @@ operation, never a setting.
 from __future__ import annotations
 
 import os
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -19,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from domain.canonical import comparable
 from domain.errors import InvalidInput
 from domain.gate import session_mode
 from domain.instants import InstantError, zone_named
@@ -52,6 +54,7 @@ class Settings(BaseSettings):
             elsewhere.
         lock_timeout_seconds: how long a write waits for another process.
         session_mode: of calls that name none (also `--mode`, `PALACELOG_MODE`).
+        local_wings: globs of wings that stay on this machine, looked at when a wing is first named.
         agent, client, session, principal: who calls, where the caller does not say.
         audit: what the audit trail keeps (`[audit]`, `PALACELOG_AUDIT__READS`).
     """
@@ -69,6 +72,7 @@ class Settings(BaseSettings):
     role: Literal["primary", "edge"] = "primary"
     lock_timeout_seconds: float = Field(30.0, gt=0, le=3600)
     session_mode: str = Field("full", validation_alias="PALACELOG_MODE")
+    local_wings: tuple[str, ...] = ()
     agent: str | None = None
     client: str | None = None
     session: str | None = None
@@ -83,6 +87,11 @@ class Settings(BaseSettings):
         except InstantError as error:
             raise ValueError(str(error)) from None
         return name
+
+    def stays(self, wing: str) -> bool:
+        """Whether a new wing of that name is local."""
+        name = comparable(wing)
+        return any(fnmatchcase(name, comparable(glob)) for glob in self.local_wings)
 
     @field_validator("session_mode")
     @classmethod

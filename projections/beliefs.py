@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from domain.belief import UNDO, Event, Fold, Held, fold_parts
+from domain.belief import LOCAL, UNDO, Event, Fold, Held, fold_parts
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared, keys, members, touches
 
 Load = Callable[[Fold, Sequence[tuple[int, bytes]]], Iterable[Event]]
@@ -93,7 +93,7 @@ class Beliefs:
 
     def fold(self, fold: Fold, part: Event, position: int) -> None:
         """Take one part of an event at a position into the rows of its key."""
-        key, newest = self._touch(fold.name, fold.touched(part), part.rank, position)
+        key, newest = self._touch(fold.area(part), fold.touched(part), part.rank, position)
         if part.tool == UNDO or (newest is not None and newest > part.rank):
             self.refold(fold, key, position)
             return
@@ -117,15 +117,20 @@ class Beliefs:
         """Every part that touched a key, in canonical order."""
         return list(self._load(fold, _TOUCHES(self._cursor, key=key).fetchall()))
 
-    def key_of(self, fold: Fold, member: str) -> int | None:
-        """The key that a member belongs to."""
-        found = _KEY_OF(self._cursor, area=fold.name, member=member).fetchone()
-        return None if found is None else int(found[0])
+    def keys_of(self, fold: Fold, member: str) -> list[int]:
+        """The keys that a member belongs to: of what travels, and of what is local."""
+        areas = (fold.name, fold.name + LOCAL)
+        found = (_KEY_OF(self._cursor, area=area, member=member).fetchone() for area in areas)
+        return [key for (key,) in filter(None, found)]
 
     def held(self, fold: Fold, member: str) -> Held:
-        """The current rows of the key that a member belongs to; empty where there is none."""
-        key = self.key_of(fold, member)
-        return Held(fold.indexes, _Stored(self._cursor, -1 if key is None else key).fetch)
+        """The current rows of the keys that a member belongs to; empty where there is none."""
+        stored = [_Stored(self._cursor, key) for key in self.keys_of(fold, member)]
+
+        def fetch(kind: type[Any], field: str, value: str) -> Iterator[Any]:
+            return (row for one in stored for row in one.fetch(kind, field, value))
+
+        return Held(fold.indexes, fetch)
 
     def restamp(self, position: int, stamp: bytes) -> list[tuple[str, int]]:
         """Give the touches of an event a new stamp (8 bytes); returns the (area, key) pairs to be

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table, select
 
+from domain.belief import LOCAL
 from domain.canonical import canonical
 from domain.catalog import FOLDS
 from projections import tables
@@ -26,7 +27,7 @@ from projections.views import read_checkpoint
 _STAMPS: Final = frozenset({"rank", "opened", "key", "believed_from", "believed_until"})
 _MODULUS: Final = 2**256
 _operations, _texts = tables.operations, tables.texts
-_TEXTS = Prepared(select(_texts.c.drawer_id, _texts.c.content))
+_TEXTS = Prepared(select(_texts.c.drawer_id, _texts.c.content, _texts.c.shared))
 
 
 def digests(cursor: sqlite3.Cursor) -> dict[str, Any]:
@@ -76,11 +77,11 @@ def _belief_rows(
     names = [column.name for column in _shown(table)]
     visible = [index for index, name in enumerate(names) if name not in _STAMPS]
     until, owner = names.index("believed_until"), names.index("area") if "area" in names else None
-    for row in _rows_of(table)(cursor):
+    for *row, scope in _beliefs_of(table)(cursor):
         if owner is not None and row[owner] != area:
             continue
         plain = [kind.__name__, *(_plain(value) for value in row)]
-        held = row[until] == STILL_BELIEVED
+        held = row[until] == STILL_BELIEVED and not scope.endswith(LOCAL)
         yield [kind.__name__, *(plain[index + 1] for index in visible)] if held else None, plain
 
 
@@ -90,9 +91,9 @@ def _operation_rows(cursor: sqlite3.Cursor) -> Iterator[tuple[list[Any] | None, 
         named = dict(zip(columns, row, strict=True))
         shown = ["operation", named["op_id"]] if named["stream"] == "shared" else None
         yield shown, ["operation", *(_plain(value) for value in row)]
-    for drawer_id, content in _TEXTS(cursor):
+    for drawer_id, content, shared in _TEXTS(cursor):
         text = ["text", drawer_id, sha256(content.encode()).hexdigest()]
-        yield text, text
+        yield text if shared else None, text
 
 
 def _shown(table: Table) -> list[Any]:
@@ -103,6 +104,15 @@ def _shown(table: Table) -> list[Any]:
 @cache
 def _rows_of(table: Table) -> Prepared:
     return Prepared(select(*_shown(table)))
+
+
+@cache
+def _beliefs_of(table: Table) -> Prepared:
+    """The belief rows, each with the area of its key."""
+    keys = tables.keys
+    return Prepared(
+        select(*_shown(table), keys.c.area).join_from(table, keys, keys.c.key == table.c.key)
+    )
 
 
 @cache

@@ -7,7 +7,7 @@ Implements `domain.ports.Known`; may not decide anything itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import bindparam, exists, func, or_, select
@@ -21,6 +21,7 @@ from domain.instants import ENDLESS
 from domain.operation import stamp_of
 from domain.places import Place
 from domain.ports import Chosen, Done, Text
+from domain.travel import LOCAL, REPLICATED
 from projections import tables
 from projections.queries.conflicts import stands
 from projections.reading import Rows
@@ -97,6 +98,16 @@ _ROOMS = Prepared(
     )
     .order_by(_places.c.room)
 )
+_POLICY = Prepared(
+    select(_places.c.policy)
+    .where(
+        _places.c.wing_key == _B("wing_key"),
+        _places.c.policy.is_not(None),
+        _places.c.believed_until == STILL_BELIEVED,
+    )
+    .order_by(_places.c.policy.desc())
+)
+_STREAM = Prepared(select(_operations.c.stream).where(_operations.c.op_id == _B("op_id")))
 _NEWEST_ENTRY = Prepared(
     select(_texts.c.drawer_id, _texts.c.wing, _texts.c.room, _texts.c.content)
     .join(_supports, _supports.c.drawer_id == _texts.c.drawer_id)
@@ -131,9 +142,21 @@ _DONE = Prepared(
 class SqlKnown:
     """`Known` over the views of one open transaction."""
 
-    def __init__(self, folding: Folding, *, complete: bool) -> None:
-        """Ask through `folding`; `complete` is False on an edge, which may lack what exists."""
+    def __init__(
+        self,
+        folding: Folding,
+        *,
+        complete: bool,
+        stays: Callable[[str], bool] = lambda wing: False,
+    ) -> None:
+        """Ask through `folding`.
+
+        Args:
+            complete: False on an edge, which may lack what exists.
+            stays: whether a new wing of that name is local, as the settings have it.
+        """
         self._folding = folding
+        self._stays = stays
         self.complete = complete
 
     def spelling(self, kind: str, name: str, scope: str = "") -> str:
@@ -187,6 +210,26 @@ class SqlKnown:
         ).fetchone()
         return None if row is None else Text(*row)
 
+    def policy(self, wing: str | None) -> str:
+        """Whether a wing is `local` or `replicated`."""
+        if wing is None:
+            return REPLICATED
+        cursor, folded = self._folding.cursor, comparable(wing)
+        for (policy,) in _POLICY(cursor, wing_key=folded).fetchall():
+            return str(policy)
+        return LOCAL if not self.fixed(wing) and self._stays(wing) else REPLICATED
+
+    def fixed(self, wing: str) -> bool:
+        """Whether any event named the wing before."""
+        cursor = self._folding.cursor
+        found = _SPELLING(cursor, kind="wing", scope="", folded=comparable(wing)).fetchone()
+        return found is not None
+
+    def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:
+        """Those of some operations that are of the local stream."""
+        streams = {id: _STREAM(self._folding.cursor, op_id=id).fetchone() for id in op_ids}
+        return [op_id for op_id, row in streams.items() if row is not None and row[0] == LOCAL]
+
     def done(self, chosen: Chosen, limit: int) -> Sequence[Done]:
         """The first operations chosen, in canonical order."""
         rows = _DONE(self._folding.cursor, **chosen._asdict(), limit=limit).fetchall()
@@ -200,8 +243,9 @@ class SqlKnown:
 
     def parts(self, fold: Fold, member: str) -> Sequence[Event]:
         """Every part that touched the key of a member."""
-        key = self._folding.beliefs.key_of(fold, member)
-        return [] if key is None else self._folding.beliefs.parts(fold, key)
+        beliefs = self._folding.beliefs
+        found = [part for key in beliefs.keys_of(fold, member) for part in beliefs.parts(fold, key)]
+        return sorted(found, key=lambda part: part.rank)
 
     def conflict(self, id: str) -> bool:
         """Whether a conflict stands, resolved or not."""

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, Final, get_type_hints
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     Index,
@@ -36,7 +37,7 @@ from domain.places import Place
 from domain.resolutions import Resolution
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 7
+VIEWS_SCHEMA: Final = 8
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -125,6 +126,7 @@ texts = Table(
     Column("room_key", Text, nullable=False),
     Column("twin", LargeBinary, nullable=False),
     Column("position", Integer, nullable=False),
+    Column("shared", Boolean(create_constraint=False), nullable=False),
     Column("content", Text, nullable=False),
     Index("texts_by_twin", "twin"),
     Index("texts_by_place", "wing_key", "room_key", "drawer_id"),
@@ -163,6 +165,15 @@ acknowledgements = Table(
     Column("log_id", Text, nullable=False),
     Column("head", Integer, nullable=False),
     Index("acknowledgements_by_stream", "stream_device"),
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("call_id", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    PrimaryKeyConstraint("call_id", "position"),
+    sqlite_with_rowid=False,
 )
 
 keys = Table(

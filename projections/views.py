@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, false, func, insert, select, true, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from domain.belief import UNDO, Event, Fold, event_of
+from domain.belief import LOCAL, UNDO, Event, Fold, event_of
 from domain.canonical import ZERO_HASH, comparable, digest, twin_digest
 from domain.catalog import ACKNOWLEDGED, FOLDS, folds_of
 from domain.errors import Damaged, Unusable
 from domain.identity import base_device
-from domain.operation import Operation, rank, stamp_of
+from domain.operation import Operation, is_local, rank, stamp_of
 from domain.ports import LogReader
 from projections import tables
 from projections.beliefs import Beliefs
@@ -45,7 +45,14 @@ _NEW_ABOUT = Prepared(insert(tables.about))
 _OPERATION = Prepared(insert(tables.operations))
 _MENTION = Prepared(upsert(tables.mentions).on_conflict_do_nothing())
 _NAME = Prepared(upsert(tables.names).on_conflict_do_nothing())
-_TEXT = Prepared(upsert(tables.texts).on_conflict_do_nothing())
+_NEW_TEXT = upsert(tables.texts)
+_TEXT = Prepared(
+    _NEW_TEXT.on_conflict_do_update(
+        index_elements=["drawer_id"],
+        set_={"shared": true()},
+        where=(tables.texts.c.shared == false()) & _NEW_TEXT.excluded.shared,
+    )
+)
 _ACKNOWLEDGED = Prepared(insert(tables.acknowledgements))
 _BY_OP = Prepared(
     select(tables.operations.c.position, tables.operations.c.rank).where(
@@ -64,6 +71,12 @@ _KEYED = Prepared(
     )
     .order_by(tables.operations.c.position)
     .limit(1)
+)
+_CALL = Prepared(upsert(tables.calls).on_conflict_do_nothing())
+_CALLED = Prepared(
+    select(tables.calls.c.position)
+    .where(tables.calls.c.call_id == _B("call_id"))
+    .order_by(tables.calls.c.position)
 )
 _RESTAMP = Prepared(
     update(tables.operations)
@@ -175,6 +188,10 @@ class Folding:
         """The operations at some positions, in the order given."""
         return self._log.at(positions)
 
+    def called(self, call_id: str) -> list[int]:
+        """The positions of the events of one call."""
+        return [position for (position,) in _CALLED(self.cursor, call_id=call_id).fetchall()]
+
     def fold(self, operation: Operation) -> None:
         """Take the next operation into every view; what no fold asks for, and the checkpoint,
         follow in `reached`.
@@ -182,6 +199,8 @@ class Folding:
         header = operation.header
         place = rank(operation.order_hlc, header.origin_device, header.stream, header.local_seq, 0)
         self._unwritten[_OPERATION].append(_operation_row(operation, place))
+        if header.call_id is not None:
+            _CALL(self.cursor, call_id=header.call_id, position=operation.position)
         if operation.recorded.payload is None:
             return
         if header.tool == ACKNOWLEDGED:
@@ -217,7 +236,7 @@ class Folding:
     def _take(self, fold: Fold, part: Event, position: int) -> None:
         if part.tool != UNDO:
             self._note(fold.names(part), fold.mentions(part), position)
-            self._keep(fold.texts(part), position)
+            self._keep(fold.texts(part), position, shared=not is_local(part.rank))
         self.beliefs.fold(fold, part, position)
 
     def _acknowledged(self, operation: Operation) -> None:
@@ -247,7 +266,7 @@ class Folding:
             _RESTAMP(self.cursor, at=at, new_rank=stamp + old[8:])
             stale |= dict.fromkeys(self.beliefs.restamp(at, stamp))
         for area, key in stale:
-            self.beliefs.refold(FOLDS[area], key, position)
+            self.beliefs.refold(FOLDS[area.removesuffix(LOCAL)], key, position)
 
     def _load(self, fold: Fold, touched: Sequence[tuple[int, bytes]]) -> Iterator[Event]:
         operations = self._log.at(position for position, _ in touched)
@@ -271,7 +290,9 @@ class Folding:
             {"kind": kind, "name": name, "position": position} for kind, name in mentions
         ]
 
-    def _keep(self, texts: Iterable[tuple[str, str, str, str]], position: int) -> None:
+    def _keep(
+        self, texts: Iterable[tuple[str, str, str, str]], position: int, *, shared: bool
+    ) -> None:
         self._unwritten[_TEXT] += [
             {
                 "drawer_id": drawer_id,
@@ -281,6 +302,7 @@ class Folding:
                 "room_key": comparable(room),
                 "twin": twin_digest(content),
                 "position": position,
+                "shared": shared,
                 "content": content,
             }
             for drawer_id, wing, room, content in texts

@@ -114,18 +114,20 @@ class Writer:
         *,
         host: str,
         complete: bool,
+        stays: Callable[[str], bool] = lambda wing: False,
     ) -> None:
         """Start the thread.
 
         Args:
             complete: whether this palace knows all there is (see `domain.ports.Known`).
+            stays: whether a new wing of that name is local.
         """
         self._log = log
         self._generations = generations
         self._lock = lock
         self._system = system
         self._host = host
-        self._complete = complete
+        self._complete, self._stays = complete, stays
         self._views: Views | None = None
         self._mark = (0, 0)
         self._since_wal_move = 0
@@ -240,7 +242,7 @@ class Writer:
 
     def _turn(self, job: _Job, folding: Folding) -> Any:
         before = self._log.written_head.position
-        known = SqlKnown(folding, complete=self._complete)
+        known = SqlKnown(folding, complete=self._complete, stays=self._stays)
         try:
             return job.work(Turn(self._log, folding, known, self._system, self._host))
         except PalaceError as refusal:

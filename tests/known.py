@@ -5,7 +5,7 @@ engine, and a call that decides, records and folds as the way through does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from domain.belief import Event, Fold, Held
@@ -152,6 +152,18 @@ class MemoryKnown:
             and comparable(self._texts[row.drawer_id].wing) == comparable(wing)
         ]
         return self._texts[max(mine)[1]] if mine else None
+
+    def policy(self, wing: str | None) -> str:
+        """Everything travels."""
+        return "replicated"
+
+    def fixed(self, wing: str) -> bool:
+        """Whether any event named the wing before."""
+        return ("wing", "", comparable(wing)) in self._spellings
+
+    def local_operations(self, op_ids: Sequence[str]) -> list[str]:
+        """None are local."""
+        return []
 
     def done(self, chosen: Chosen, limit: int) -> list[Done]:
         """The operations chosen; sessions and times are for palaces on files."""

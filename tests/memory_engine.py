@@ -12,7 +12,7 @@ from bisect import insort
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from domain.belief import UNDO, Event, Fold, Held, fold_parts
+from domain.belief import LOCAL, UNDO, Event, Fold, Held, fold_parts
 
 NOT_COMPARED = ("rank", "opened")
 """The fields that hold stamps: equal on replicas that know the same stamps, and no part of what is
@@ -59,18 +59,24 @@ class MemoryEngine:
         return self
 
     def held(self, member: str) -> Held:
-        """The current rows of the key that a member belongs to, asked for one by one."""
-        key = self._keys.get(member, Key())
+        """The current rows of the keys that a member belongs to, asked for one by one."""
+        return self._held(*self._keys_of(member))
 
+    def parts(self, member: str) -> list[Event]:
+        """Every part of the keys that a member belongs to, in canonical order."""
+        found = (part for key in self._keys_of(member) for part in key.parts)
+        return sorted(found, key=lambda part: part.rank)
+
+    def _keys_of(self, member: str) -> list[Key]:
+        areas = (self.fold.name, self.fold.name + LOCAL)
+        return [self._keys[area + member] for area in areas if area + member in self._keys]
+
+    def _held(self, *keys: Key) -> Held:
         def fetch(kind: type[Any], field: str, value: str) -> Iterator[Any]:
-            rows = (belief.row for belief in key.current.values())
+            rows = (belief.row for key in keys for belief in key.current.values())
             return (row for row in rows if type(row) is kind and getattr(row, field) == value)
 
         return Held(self.fold.indexes, fetch)
-
-    def parts(self, member: str) -> list[Event]:
-        """Every part of the key that a member belongs to, in canonical order."""
-        return list(self._keys.get(member, Key()).parts)
 
     def rows(self) -> list[Any]:
         """Every row believed now."""
@@ -93,14 +99,14 @@ class MemoryEngine:
             yield from key.current.values()
 
     def _take(self, part: Event) -> None:
-        members = self.fold.touched(part)
+        members = [self.fold.area(part) + one for one in self.fold.touched(part)]
         key = self._key_of(members)
         late = part.tool == UNDO or (bool(key.parts) and part.rank < key.parts[-1].rank)
         insort(key.parts, part, key=lambda one: one.rank)
         if late:
             self._replace(key, fold_parts(self.fold, key.parts).rows())
         else:
-            for before, after in self.fold.evolve(self.held(members[0]), part).changes():
+            for before, after in self.fold.evolve(self._held(key), part).changes():
                 self._change(key, before, after)
 
     def _key_of(self, members: Iterable[str]) -> Key:

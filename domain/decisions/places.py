@@ -24,7 +24,17 @@ from domain.ports import Known
 def decide_create_wing(asked: CreateWingAsks, known: Known, now: int) -> Decided:
     """Resolve a wing's spelling; one that was made already is a duplicate."""
     wing = known.spelling("wing", asked.wing)
-    return Decided(_made({"wing": wing}, asked, known))
+    payload = _made({"wing": wing}, asked, known)
+    rows = _places(known, wing)
+    policy = asked.policy or (rows[0].policy if rows else None)
+    if asked.policy not in (None, known.policy(wing)) and known.fixed(wing):
+        raise Refused(
+            "wings::fixed",
+            f"{wing} is {known.policy(wing)}, as its first event fixed it.",
+            "Use another wing; a local one can be published once with publish_wing.",
+        )
+    payload["duplicate"] = payload["duplicate"] and policy == rows[0].policy
+    return Decided(payload if policy is None else payload | {"policy": policy})
 
 
 def decide_create_room(asked: CreateRoomAsks, known: Known, now: int) -> Decided:
@@ -83,7 +93,7 @@ def _places(known: Known, wing: str, room: str = "") -> list[Place]:
 
 def answer_create_wing(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
     """The wing."""
-    return {"wing": payload["wing"]}
+    return {"wing": payload["wing"], "policy": payload.get("policy")}
 
 
 def answer_create_room(payload: dict[str, Any], op_id: str) -> dict[str, Any]:

@@ -5,6 +5,8 @@ Protects the border; what a place is stands in `places`.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from domain.operations.common import (
@@ -26,6 +28,9 @@ class CreateWingAsks(Writes):
 
     wing: PlaceName
     description: Line | None = None
+    policy: Literal["replicated", "local"] | None = Field(
+        None, description="Whether it travels to other devices; fixed once anything named it."
+    )
 
 
 class CreateWingRecords(Records):
@@ -33,6 +38,7 @@ class CreateWingRecords(Records):
 
     wing: RecordedPlace
     description: str | None = None
+    policy: Literal["replicated", "local"] | None = None
     duplicate: bool = False
 
 
@@ -40,6 +46,7 @@ class CreateWingAnswers(WriteAnswers):
     """The wing."""
 
     wing: str
+    policy: str | None
 
 
 class CreateRoomAsks(Writes):
@@ -119,6 +126,7 @@ class WingLine(Answers):
 
     wing: str
     description: str | None
+    policy: str = Field(description="`replicated` or `local`.")
     made: bool = Field(description="It was made by itself, and stays when it is empty.")
     rooms: int
     drawers: int = Field(description="Drawers that are live and true at the moment asked.")

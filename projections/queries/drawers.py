@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, or_, select
 
-from domain.belief import Event, event_of, standing
+from domain.belief import LOCAL, Event, event_of, standing
 from domain.drawers import (
     DRAWERS,
     Superseding,
@@ -44,7 +44,10 @@ _TOUCHES = Prepared(
     select(tables.touches.c.position, tables.touches.c.rank)
     .select_from(tables.members.join(tables.touches, tables.touches.c.key == tables.members.c.key))
     .where(
-        tables.members.c.area == DRAWERS.name,
+        or_(
+            tables.members.c.area == DRAWERS.name,
+            tables.members.c.area == DRAWERS.name + LOCAL,
+        ),
         tables.members.c.member == _B("drawer_id"),
         tables.touches.c.position <= _B("position"),
     )

@@ -24,6 +24,7 @@ from domain.operations.places import (
     ShowWingAsks,
 )
 from domain.places import Place
+from domain.travel import REPLICATED
 from projections import tables
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
@@ -160,6 +161,7 @@ def _wing_line(key: str, rooms: list[_Room], made: Place | None) -> dict[str, An
     return {
         "wing": _wing_name(key, rooms, made),
         "description": None if made is None else made.description,
+        "policy": (made and made.policy) or REPLICATED,
         "made": made is not None,
         "rooms": len(rooms),
         "drawers": sum(room.drawers for room in rooms),

@@ -69,7 +69,7 @@ def _rows(fold: Fold, events: Iterable[Event]) -> Iterator[Any]:
     """The rows of a fold from zero, key by key."""
     keys: list[tuple[set[str], list[Event]]] = []
     for part in (part for event in events for part in fold.split(event)):
-        members, joined = set(fold.touched(part)), [part]
+        members, joined = {fold.area(part) + one for one in fold.touched(part)}, [part]
         apart = []
         for key in keys:
             if key[0].isdisjoint(members):

@@ -155,7 +155,7 @@ FORMATS = {
     "note": ("content", "wing room tags source_file added_by", "drawer_id wing room hidden_by"),
     "diary_write": ("agent_name entry", "topic wing", "drawer_id agent topic"),
     "diary_read": ("agent_name", "last_n wing as_of known_at", "agent entries total"),
-    "create_wing": ("wing", "description", "wing"),
+    "create_wing": ("wing", "description policy", "wing policy"),
     "create_room": ("wing room", "description", "wing room"),
     "delete_wing": ("wing", "reason dry_run", "wing hidden count dry_run"),
     "delete_room": ("wing room", "reason dry_run", "wing room hidden count dry_run"),
