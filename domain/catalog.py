@@ -19,6 +19,7 @@ from domain.decisions import entities as decide_entities
 from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
 from domain.decisions import places as decide_places
+from domain.decisions import tunnels as decide_tunnels
 from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
 from domain.entities import ENTITIES
@@ -35,11 +36,14 @@ from domain.operations import (
     places,
     searching,
     system,
+    tags,
+    tunnels,
     undo,
 )
 from domain.operations.common import Answers, Asks, Decided, Records
 from domain.ports import Known
 from domain.resolutions import RESOLUTIONS
+from domain.tunnels import TUNNELS
 
 Decide = Callable[[Any, Known, int], Decided]
 AnswerOf = Callable[[dict[str, Any], str], dict[str, Any]]
@@ -105,7 +109,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
 
 
 _DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
-_CO, _EN = decide_conflicts, decide_entities
+_CO, _EN, _TU = decide_conflicts, decide_entities, decide_tunnels
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -129,6 +133,7 @@ _ENTRIES: Final = (
     _read(filing, "diary_read", READ, "An agent's diary, newest first."),
     _read(drawers, "get_drawer", READ, "Read one drawer; an old id leads to the newest text."),
     _read(drawers, "list_drawers", READ, "List drawers, newest first."),
+    _read(tags, "list_tags", READ, "The tags in use, and how many drawers have each."),
     _read(drawers, "history", READ, "All versions of a drawer and the events behind them."),
 
     _write(places, "create_wing", WRITE, DRAWERS, _PL.decide_create_wing, _PL.answer_create_wing,
@@ -176,6 +181,16 @@ _ENTRIES: Final = (
     _read(entities, "entity_relationships", READ, "An entity's facts, out and in, by predicate."),
     _read(entities, "entity_mentions", READ, "The drawers that are about an entity, and why."),
     _read(entities, "entity_candidates", READ, "The names that a text holds, found by rules."),
+
+    _write(tunnels, "create_tunnel", WRITE, TUNNELS, _TU.decide_create, _TU.answer_create,
+           "Link two rooms that belong together."),
+    _write(tunnels, "delete_tunnel", DESTRUCTIVE, TUNNELS, _TU.decide_delete, _TU.answer_delete,
+           "Close a tunnel on every device."),
+    _read(tunnels, "list_tunnels", READ, "The tunnels that somebody made."),
+    _read(tunnels, "find_tunnels", READ, "What connects wings: tunnels, and rooms of one name."),
+    _read(tunnels, "follow_tunnels", READ, "The rooms that a room is connected with."),
+    _read(tunnels, "traverse", READ, "Walk from a room through all that is connected with it."),
+    _read(tunnels, "graph_stats", READ, "How rooms and wings are connected, in counts."),
 
     _write(undo, "undo", WRITE, None,
            lambda asked, known, now: decide_undo(asked, known, folds_of), answer_undo,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from domain.belief import Event, Fold, Held
+from domain.conflicts import Conflict
 from domain.operation import Head, Operation
 from domain.trail import Activity, Noted, NotedWhole, Told, TrailCounts, TrailFilter
 
@@ -120,8 +121,8 @@ class Known(KnownTexts, Protocol):
         """Every part that touched the key of a member, in canonical order."""
         ...
 
-    def conflict(self, id: str) -> bool:
-        """Whether a conflict stands, resolved or not."""
+    def conflict(self, id: str) -> Conflict | None:
+        """A conflict that stands, resolved or not."""
         ...
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:

@@ -17,6 +17,8 @@ from domain.ports import Known
 SHARED: Final = "shared"
 LOCAL: Final = "local"
 REPLICATED: Final = "replicated"
+_SOURCES: Final = ("source_drawer_id", "target_drawer_id")
+"""What a local operation may name although it travels."""
 
 
 class Leg(NamedTuple):
@@ -35,11 +37,11 @@ def legs(tool: str, payload: dict[str, Any], known: Known) -> list[Leg]:
     divide = _DIVIDE.get(tool)
     if divide is not None:
         return divide(payload, known)
-    stays = (payload.get("policy") or known.policy(_wing_of(payload, known))) == LOCAL
-    for field in ("previous", "supersedes", "source_drawer_id"):
+    stays = _stays(payload, known)
+    for field in ("previous", "supersedes", *_SOURCES):
         drawer = payload.get(field)
         crosses = drawer and (_policy_of(drawer, known) == LOCAL) != stays
-        if crosses and not (stays and field == "source_drawer_id"):
+        if crosses and not (stays and field in _SOURCES):
             raise Refused(
                 "wings::crosses",
                 f"{drawer} lies in a wing of the other kind: one of the two is local.",
@@ -67,12 +69,28 @@ def new_local_wings(tool: str, parts: Iterable[Leg], known: Known) -> list[str]:
     if tool == "create_wing":
         return []
     named = [wing for leg in parts if leg.stream == LOCAL for wing in _wings(leg.payload)]
-    return [wing for wing in dict.fromkeys(named) if not known.fixed(wing)]
+    new = [wing for wing in dict.fromkeys(named) if not known.fixed(wing)]
+    return [wing for wing in new if known.policy(wing) == LOCAL]
 
 
 def _wings(payload: dict[str, Any]) -> list[str]:
     filed = [*payload.get("items", ()), *filter(None, [payload.get("diary")])]
-    return [one["wing"] for one in (payload, *filed) if one.get("wing")]
+    return [one["wing"] for one in (payload, *filed) if one.get("wing")] + _joined(payload)
+
+
+def _joined(payload: dict[str, Any]) -> list[str]:
+    """The wings that a tunnel joins."""
+    ends = (payload.get("source_wing"), payload.get("target_wing"), *payload.get("wings", ()))
+    return [wing for wing in ends if wing]
+
+
+def _stays(payload: dict[str, Any], known: Known) -> bool:
+    if payload.get("policy"):
+        return bool(payload["policy"] == LOCAL)
+    joined = _joined(payload)
+    if joined:
+        return any(known.policy(wing) == LOCAL for wing in joined)
+    return known.policy(_wing_of(payload, known)) == LOCAL
 
 
 def _wing_of(payload: dict[str, Any], known: Known) -> str | None:
@@ -116,6 +134,13 @@ def _undo(payload: dict[str, Any], known: Known) -> list[Leg]:
     return _present(shared, local, ("operations",))
 
 
+def _resolved(payload: dict[str, Any], known: Known) -> list[Leg]:
+    """What is said of a conflict stays where one of its sides does."""
+    conflict = known.conflict(payload["conflict_id"])
+    sides = [] if conflict is None else [conflict.left_op, conflict.right_op]
+    return [Leg(LOCAL if known.local_operations(sides) else SHARED, payload)]
+
+
 def _part(payload: dict[str, Any], name: str, stays: Callable[[Any], bool]) -> dict[str, Any]:
     chosen = [one for one in payload[name] if stays(one)]
     whole = {key: value for key, value in payload.items() if key != "diary"}
@@ -147,5 +172,6 @@ _DIVIDE: Final[dict[str, Callable[[dict[str, Any], Known], list[Leg]]]] = {
     "checkpoint": _checkpoint,
     "delete_drawers": _deletes,
     "delete_by_source": _deletes,
+    "resolve_conflict": _resolved,
     "undo": _undo,
 }

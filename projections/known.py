@@ -14,6 +14,7 @@ from sqlalchemy import bindparam, exists, func, or_, select
 
 from domain.belief import Event, Fold, Held, event_of
 from domain.canonical import comparable, twin_digest
+from domain.conflicts import Conflict
 from domain.drawers import Support
 from domain.facts import Assertion
 from domain.identity import DIARY_ROOM
@@ -23,7 +24,7 @@ from domain.places import Place
 from domain.ports import Chosen, Done, Text
 from domain.travel import LOCAL, REPLICATED
 from projections import tables
-from projections.queries.conflicts import stands
+from projections.queries.conflicts import conflict_of
 from projections.reading import Rows
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import Folding
@@ -247,9 +248,9 @@ class SqlKnown:
         found = [part for key in beliefs.keys_of(fold, member) for part in beliefs.parts(fold, key)]
         return sorted(found, key=lambda part: part.rank)
 
-    def conflict(self, id: str) -> bool:
-        """Whether a conflict stands, resolved or not."""
-        return stands(Rows(self._folding.cursor), id)
+    def conflict(self, id: str) -> Conflict | None:
+        """A conflict that stands, resolved or not."""
+        return conflict_of(Rows(self._folding.cursor), id)
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""

@@ -35,9 +35,10 @@ from domain.entities import Alias, Link
 from domain.facts import Assertion, Declared, Source
 from domain.places import Place
 from domain.resolutions import Resolution
+from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 8
+VIEWS_SCHEMA: Final = 9
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -270,6 +271,8 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",), ("id",)),
     Alias: _belief_table(Alias, "aliases", ("key",)),
     Link: _belief_table(Link, "links", ("key",)),
+    Tunnel: _belief_table(Tunnel, "tunnels", ("key",)),
+    Closed: _belief_table(Closed, "closed_tunnels", ("key",)),
     Resolution: _belief_table(Resolution, "resolutions", ("key",), ("id",)),
 }
 _supports: Final = BELIEFS[Support]

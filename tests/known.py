@@ -194,9 +194,12 @@ class MemoryKnown:
                 starts[row.partition, row.valid_from].append(row)
         return noted + [id for same in starts.values() for id in single_value_ids(same)]
 
-    def conflict(self, id: str) -> bool:
-        """Whether a conflict stands."""
-        return id in self.conflicts()
+    def conflict(self, id: str) -> Conflict | None:
+        """A conflict that stands; of single values no more than that there is one."""
+        rows = [row for area in ("drawers", "facts") for row in self.rows(FOLDS[area])]
+        noted = [row for row in rows if isinstance(row, Conflict) and row.id == id]
+        there = Conflict(id, "facts", "single_value", "", "", "", "", "", b"")
+        return noted[0] if noted else there if id in self.conflicts() else None
 
     def fact_wings(self, subject: str, predicate: str, object: str) -> list[str]:
         """The wings in which the fact is open; where it is open in none, those it ever stood in."""

@@ -22,12 +22,19 @@ class Known(NamedTuple):
     fact: str
     op: str
     conflict: str
+    tunnel: str
 
 
 PLACE = {"wing": "home", "room": "notes"}
 DEN = {"wing": "den", "room": "desk"}
+HOME_TO_DEN = {
+    "source_wing": "home",
+    "source_room": "notes",
+    "target_wing": "den",
+    "target_room": "desk",
+}
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 10
+FURNITURE = 11
 """How many operations a furnished palace holds."""
 
 
@@ -45,10 +52,16 @@ def furnished(device: Device) -> Known:
     device.kg_declare_predicate(predicate="pet", cardinality="one")
     for name in ("Rex", "Tom"):
         device.kg_add(subject="Ana", predicate="pet", object=name, valid_from="2026-01-01")
+    tunnel = device.create_tunnel(**HOME_TO_DEN)
     [conflict] = device.list_conflicts()["conflicts"]
     assert device.position() == FURNITURE
     return Known(
-        drawer["drawer_id"], spare["drawer_id"], fact["fact_id"], gone["op_id"], conflict["id"]
+        drawer["drawer_id"],
+        spare["drawer_id"],
+        fact["fact_id"],
+        gone["op_id"],
+        conflict["id"],
+        tunnel["tunnel_id"],
     )
 
 
@@ -106,6 +119,14 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "entity_relationships": lambda known: {"entity": "Kiran"},
     "entity_mentions": lambda known: {"entity": "tea"},
     "entity_candidates": lambda known: {"content": "Seen with Ana in Lyon."},
+    "create_tunnel": lambda known: HOME_TO_DEN | {"label": "Reading", "target_room": "shelf"},
+    "delete_tunnel": lambda known: {"tunnel_id": known.tunnel, "reason": "moved"},
+    "list_tunnels": lambda known: {"wing": "den"},
+    "find_tunnels": lambda known: {"wing_a": "home"},
+    "follow_tunnels": lambda known: dict(PLACE),
+    "traverse": lambda known: {"start_wing": "home", "start_room": "notes"},
+    "graph_stats": lambda known: {},
+    "list_tags": lambda known: {},
     "resolve_conflict": lambda known: {"conflict_id": known.conflict, "resolution": "Both live."},
     "list_operations": lambda known: {},
     "show_operation": lambda known: {"op_id": known.op},

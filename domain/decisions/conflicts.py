@@ -17,7 +17,7 @@ from domain.resolutions import RESOLUTIONS, Resolution
 def decide_resolve(asked: ResolveConflictAsks, known: Known, now: int) -> Decided:
     """Resolve a conflict; one that was resolved in the same words already is a duplicate."""
     id = asked.conflict_id
-    there = known.conflict(id)
+    there = known.conflict(id) is not None
     if not there and known.complete:
         raise Refused(
             "conflicts::unknown",

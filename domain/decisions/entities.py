@@ -66,7 +66,7 @@ def _refuse_circle(known: Known, scope: str, alias: str, entity: str) -> None:
         rows = _aliases(known, scope, name) or _aliases(known, EVERY_WING, name)
         if not rows:
             return
-        name = rows[0].entity
+        name = rows[-1].entity
 
 
 def _aliases(known: Known, scope: str, alias: str) -> list[Alias]:

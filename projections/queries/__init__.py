@@ -31,6 +31,14 @@ from projections.queries.recall import recall
 from projections.queries.report import audit
 from projections.queries.search import search
 from projections.queries.status import status
+from projections.queries.tags import list_tags
+from projections.queries.tunnels import (
+    find_tunnels,
+    follow_tunnels,
+    graph_stats,
+    list_tunnels,
+    traverse,
+)
 from projections.queries.wake_up import wake_up
 from projections.queries.why import why
 from projections.reading import Reading
@@ -38,6 +46,12 @@ from projections.reading import Reading
 Query = Callable[[Reading, Any], dict[str, Any]]
 
 QUERIES: Final[dict[str, Query]] = {
+    "find_tunnels": find_tunnels,
+    "follow_tunnels": follow_tunnels,
+    "graph_stats": graph_stats,
+    "list_tags": list_tags,
+    "list_tunnels": list_tunnels,
+    "traverse": traverse,
     "audit": audit,
     "check_duplicate": check_duplicate,
     "diary_read": diary_read,

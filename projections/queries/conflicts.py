@@ -6,6 +6,7 @@ found when the list is read, as the predicate's declaration may come at any time
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import bindparam, func, select
@@ -17,7 +18,7 @@ from domain.operations.conflicts import ListConflictsAsks
 from domain.resolutions import Resolution
 from projections.queries.paging import cursor_text, resume
 from projections.queries.partitions import single_places
-from projections.reading import Reading, Rows, believed
+from projections.reading import Reading, Rows, believed, fields_of
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
@@ -26,7 +27,7 @@ _left, _right = _assertions.alias("l"), _assertions.alias("r")
 
 _noted = BELIEFS[Conflict]
 
-_NOTED = Prepared(select(_noted.c.id).where(_noted.c.id == _B("id"), believed(_noted)))
+_NOTED = Prepared(select(*fields_of(Conflict)).where(_noted.c.id == _B("id"), believed(_noted)))
 _FROM_ONE_INSTANT = Prepared(
     select(
         _left.c.partition,
@@ -90,10 +91,11 @@ def open_conflicts(reading: Rows) -> list[Conflict]:
     return [one for one in conflicts(reading) if one.id not in resolved]
 
 
-def stands(reading: Rows, id: str) -> bool:
-    """Whether there is a conflict of that id, resolved or not."""
-    noted = reading.rows(_NOTED, id=id)
-    return bool(noted) or any(one.id == id for one in _from_one_instant(reading))
+def conflict_of(reading: Rows, id: str) -> Conflict | None:
+    """The conflict of an id, resolved or not; None where there is none."""
+    noted = (Conflict(*row) for row in reading.rows(_NOTED, id=id))
+    single = (one for one in _from_one_instant(reading) if one.id == id)
+    return next(chain(noted, single), None)
 
 
 def _from_one_instant(reading: Rows) -> list[Conflict]:

@@ -27,8 +27,8 @@ def kg_stats(reading: Reading, asked: KgStatsAsks) -> dict[str, Any]:
     return reading.shown() | {
         "facts": _counts(reading, shown),
         "entities": len(entities(graph)),
-        "aliases": len(reading.all(Alias)),
-        "links": sum(live.now(link.drawer_id) is not None for link in reading.all(Link)),
+        "aliases": len({alias.id for alias in reading.all(Alias)}),
+        "links": len({link.id for link in reading.all(Link) if live.now(link.drawer_id)}),
         "predicates": len({predicate for wing in wings.values() for predicate in wing}),
         "wings": [_wing(graph, key, wings[key]) for key in sorted(wings)],
     }

@@ -73,20 +73,20 @@ class _Room(NamedTuple):
 
 def list_wings(reading: Reading, asked: ListWingsAsks) -> dict[str, Any]:
     """The wings, by name."""
-    wings = [_wing_line(key, rooms, made) for key, rooms, made in _wings(reading)]
+    wings = [_wing_line(key, rooms, made) for key, rooms, made in wings_there(reading)]
     return reading.shown() | {"wings": wings, "total": len(wings)}
 
 
 def list_rooms(reading: Reading, asked: ListRoomsAsks) -> dict[str, Any]:
     """The rooms of a wing, or of all, by wing and name."""
-    found = [room for _, rooms, _ in _wings(reading, asked.wing) for room in rooms]
+    found = [room for _, rooms, _ in wings_there(reading, asked.wing) for room in rooms]
     lines = [_room_line(room) for room in found]
     return reading.shown() | {"rooms": lines, "total": len(lines)}
 
 
 def show_wing(reading: Reading, asked: ShowWingAsks) -> dict[str, Any]:
     """One wing with its rooms."""
-    for key, rooms, made in _wings(reading, asked.wing):
+    for key, rooms, made in wings_there(reading, asked.wing):
         lines = [_room_line(room) for room in rooms]
         return reading.shown() | {"wing": _wing_line(key, rooms, made), "rooms": lines}
     raise _unknown(asked.wing)
@@ -95,7 +95,7 @@ def show_wing(reading: Reading, asked: ShowWingAsks) -> dict[str, Any]:
 def show_room(reading: Reading, asked: ShowRoomAsks) -> dict[str, Any]:
     """One room: how many drawers, how they are tagged, when the newest was recorded."""
     wanted = comparable(asked.room)
-    rooms = [room for _, rooms, _ in _wings(reading, asked.wing) for room in rooms]
+    rooms = [room for _, rooms, _ in wings_there(reading, asked.wing) for room in rooms]
     room = next((one for one in rooms if comparable(one.room) == wanted), None)
     if room is None:
         raise _unknown(f"{asked.wing}/{asked.room}")
@@ -120,12 +120,12 @@ def get_taxonomy(reading: Reading, asked: GetTaxonomyAsks) -> dict[str, Any]:
     """`{wing: {room: drawers}}`, by name."""
     taxonomy = {
         _wing_name(key, rooms, made): {room.room: room.drawers for room in rooms}
-        for key, rooms, made in _wings(reading)
+        for key, rooms, made in wings_there(reading)
     }
     return reading.shown() | {"taxonomy": taxonomy}
 
 
-def _wings(
+def wings_there(
     reading: Reading, only: str | None = None
 ) -> Iterable[tuple[str, list[_Room], Place | None]]:
     """(key, rooms, the wing made by itself) of every wing there is, by name."""

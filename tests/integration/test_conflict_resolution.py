@@ -154,3 +154,18 @@ def test_an_undo_of_the_last_words_leaves_the_earlier_ones(ada: Device) -> None:
     assert [one["by"] for one in kept] == [last["op_id"]]
     ada.undo(op_id=last["op_id"], dry_run=False)
     assert listed(ada, open=False)[0]["resolved"]["resolution"] == "Nice"
+
+
+def test_what_is_said_of_a_conflict_in_a_local_wing_stays_on_its_machine(fleet: Fleet) -> None:
+    ada, bob = fleet.devices("ada", "bob")
+    ada.create_wing(wing="home", policy="local")
+    ada.kg_declare_predicate(predicate="city", cardinality="one")
+    for place in ("Lyon", "Nice"):
+        ada.kg_add(**CITY, object=place, valid_from="2026-01-01", wing="home")
+    [conflict] = listed(ada)
+    told = ada.resolve_conflict(conflict_id=conflict["id"], resolution="A secret.")
+    assert told["stream"] == "local"
+    assert listed(ada) == []
+    fleet.share()
+    assert listed(bob, open=False) == []
+    assert listed(ada, open=False)[0]["resolved"]["resolution"] == "A secret."

@@ -325,3 +325,16 @@ def test_the_graph_is_counted_wing_by_wing_without_what_it_says(ada: Device) -> 
     assert not [name for name in ("Kiran", "Lyon", "tea") if name in str(stats)]
     assert ada.kg_stats(known_at=f"@{position}")["aliases"] == 0
     assert ada.kg_stats(known_at="@0")["wings"] == []
+
+
+def test_what_is_said_of_a_local_wing_stays_on_its_machine(fleet: Fleet) -> None:
+    ada, bob = fleet.devices("ada", "bob")
+    ada.create_wing(wing="home", policy="local")
+    tea = store(ada, "Kiran drinks tea")
+    linked = ada.link_drawer(drawer_id=tea, entity="Kiran", relation="drinks")
+    alias = ada.add_alias(entity="Kiran", alias="K", wing="home")
+    assert (linked["stream"], alias["stream"]) == ("local", "local")
+    assert ada.add_alias(entity="Kiran", alias="Kiki")["stream"] == "shared"
+    fleet.share()
+    assert (mentions(ada), mentions(bob)) == ([("Kiran drinks tea", ["linked", "text"])], [])
+    assert (aliases(ada), aliases(bob)) == (["K", "Kiki"], ["Kiki"])

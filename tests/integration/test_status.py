@@ -94,7 +94,7 @@ def test_status_counts_what_there_is(clock: FrozenDateTimeFactory, ada: Device) 
     assert status["projections"] == [
         {"name": "views", "checkpoint": FURNITURE, "lag": 0, "state": "current"}
     ]
-    assert status["logged_at"].startswith("2026-03-31T15:00:00.00000")
+    assert status["logged_at"].startswith("2026-03-31T15:00:00.0000")
 
 
 def test_status_counts_the_facts_that_show_not_what_was_asserted(

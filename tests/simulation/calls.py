@@ -54,6 +54,8 @@ WRITES = (
     "undo",
     *("resolve_conflict",) * 2,
     *("add_alias",) * 2,
+    *("create_tunnel",) * 2,
+    "delete_tunnel",
     "link_drawer",
 )
 READS = (
@@ -64,6 +66,9 @@ READS = (
     "kg_timeline",
     "fact_history",
     "list_conflicts",
+    "find_tunnels",
+    "graph_stats",
+    "list_tags",
     "list_entities",
     "entity_relationships",
     "entity_mentions",
@@ -85,6 +90,7 @@ class Words:
         self.facts: dict[str, None] = {}
         self.operations: dict[str, None] = {}
         self.conflicts: dict[str, None] = {}
+        self.tunnels: dict[str, None] = {}
 
     def learn_conflicts(self, listed: dict[str, Any]) -> None:
         self.conflicts |= dict.fromkeys(one["id"] for one in listed["conflicts"])
@@ -93,6 +99,8 @@ class Words:
         self.operations[answer["op_id"]] = None
         if answer.get("drawer_id"):
             self.drawers[answer["drawer_id"]] = None
+        if answer.get("tunnel_id"):
+            self.tunnels[answer["tunnel_id"]] = None
         if answer.get("fact_id"):
             self.facts[answer["fact_id"]] = None
 
@@ -127,6 +135,9 @@ def a_read(seed: int, words: Words, known_at: str | None) -> Call:
         "entity_relationships": lambda: {"entity": chance.choice(SUBJECTS + OBJECTS)},
         "entity_mentions": lambda: {"entity": chance.choice((*SUBJECTS, "Tea", "Ana"))},
         "kg_stats": dict,
+        "find_tunnels": dict,
+        "graph_stats": dict,
+        "list_tags": dict,
         "list_conflicts": lambda: {"open": chance.random() < 0.5},
         "list_operations": lambda: chance.choice([{"limit": 200}, {"entity": "Kiran"}]),
         "show_operation": lambda: {"op_id": chance.choice([*words.operations, "none"])},
@@ -217,6 +228,12 @@ def _undo(chance: random.Random, words: Words) -> dict[str, Any]:
     return {"op_id": chance.choice([*words.operations, "none"]), "dry_run": False}
 
 
+def _create_tunnel(chance: random.Random, words: Words) -> dict[str, Any]:
+    ends = {f"source_{name}": value for name, value in _place(chance).items()}
+    ends |= {f"target_{name}": value for name, value in _place(chance).items()}
+    return ends | _sometimes(chance, 0.3, label=("same talk", "same day"))
+
+
 def _resolve_conflict(chance: random.Random, words: Words) -> dict[str, Any]:
     conflict = chance.choice([*words.conflicts, "conflict_none"])
     return {"conflict_id": conflict} | _sometimes(chance, 0.5, resolution=("both", "neither"))
@@ -244,6 +261,10 @@ _DRAWN = {
     "delete_room": lambda chance, words: _place(chance) | {"dry_run": False},
     "undo": _undo,
     "resolve_conflict": _resolve_conflict,
+    "create_tunnel": _create_tunnel,
+    "delete_tunnel": lambda chance, words: {
+        "tunnel_id": chance.choice([*words.tunnels, "tunnel_none"])
+    },
     "add_alias": lambda chance, words: (
         {
             "entity": chance.choice(SUBJECTS),

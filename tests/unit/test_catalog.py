@@ -37,6 +37,12 @@ from tests.folds import (
 WRITES = [entry for entry in CATALOG.values() if entry.writes]
 READS = [entry for entry in CATALOG.values() if not entry.writes]
 ITEM = add_drawer(1, "cup", duplicate=False).payload | {"item": 0}
+ENDS = {
+    "source_wing": "home",
+    "source_room": "notes",
+    "target_wing": "den",
+    "target_room": "desk",
+}
 ENTRY = {
     "drawer_id": diary_id("wing_scribe", 9, "A good day."),
     "wing": "wing_scribe",
@@ -67,6 +73,8 @@ EVENTS = {
         event("diary_write", 9, "ada", **ENTRY),
         event("add_alias", 9, "ada", entity="Kiran", alias="Kiki"),
         event("link_drawer", 9, "ada", drawer_id="drawer", entity="Kiran", relation="mentions"),
+        event("create_tunnel", 9, "ada", tunnel_id="tunnel", **ENDS, label="Why"),
+        event("delete_tunnel", 9, "ada", tunnel_id="tunnel", wings=["home", "den"]),
         event("resolve_conflict", 9, "ada", conflict_id="conflict", resolution="Both."),
         event("create_wing", 9, "ada", wing="home"),
         event("create_room", 9, "ada", wing="home", room="attic"),
@@ -137,6 +145,18 @@ FORMATS = {
     ),
     "entity_mentions": ("entity", "limit cursor", "entity names drawers total cursor"),
     "entity_candidates": ("", "drawer_id content", "candidates"),
+    "create_tunnel": (
+        "source_wing source_room target_wing target_room",
+        "label source_drawer_id target_drawer_id",
+        "tunnel_id",
+    ),
+    "delete_tunnel": ("tunnel_id", "reason", "tunnel_id"),
+    "list_tunnels": ("", "wing limit cursor", "tunnels total cursor"),
+    "find_tunnels": ("", "wing_a wing_b limit cursor", "tunnels total cursor"),
+    "follow_tunnels": ("wing room", "limit", "wing room connected total"),
+    "traverse": ("start_wing start_room", "max_hops limit", "rooms total"),
+    "graph_stats": ("", "", "wings rooms tunnels shared_room_names wings_connected"),
+    "list_tags": ("", "wing", "tags total"),
     "resolve_conflict": ("conflict_id", "resolution", "conflict_id resolution"),
     "list_operations": (
         "",
@@ -260,7 +280,7 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
-    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions", "entities"}
+    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions", "entities", "tunnels"}
     assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)

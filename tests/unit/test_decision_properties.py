@@ -17,6 +17,7 @@ from domain.errors import InvalidInput, Refused
 from domain.facts import FACTS, Assertion, derive
 from domain.instants import show
 from domain.operation import stamp_of
+from domain.tunnels import tunnel_id
 from tests.histories import DEVICES, examples
 from tests.known import NOW, MemoryKnown
 
@@ -24,6 +25,7 @@ MINUTE = 60_000_000
 OBJECTS = ("Lyon", "Nice", "Oslo", " LYON ")
 TEXTS = ("tea", "cup", "jar", "tea\n")
 NAMES = ("Kiran", "Kiki", "K", "kiran ")
+ROOMS = ("notes", "attic", "Notes", "den")
 PLACES = ({"wing": "home", "room": "notes"}, {"wing": "Home", "room": "Notes"})
 WRITES = sorted(entry.name for entry in CATALOG.values() if entry.writes)
 
@@ -91,6 +93,17 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
             "wing": (None, "home")[call.place],
         },
         "link_drawer": {"drawer_id": drawer, "entity": NAMES[call.second]},
+        "create_tunnel": {
+            "source_wing": PLACES[call.place]["wing"],
+            "source_room": ROOMS[call.first],
+            "target_wing": "home",
+            "target_room": ROOMS[call.second],
+            "label": (None, text.strip())[call.place],
+            "target_drawer_id": drawer if call.minutes > 1 else None,
+        },
+        "delete_tunnel": {
+            "tunnel_id": tunnel_id(("home", ROOMS[call.first]), ("home", ROOMS[call.second]))
+        },
         "resolve_conflict": {
             "conflict_id": _a_conflict(call, known),
             "resolution": (None, text)[call.place],
