@@ -8,6 +8,7 @@ Questions of a person run on a connection that can read this one file and do not
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,12 +23,15 @@ from projections.reading import Reading
 
 COPY_FILE: Final = "audit.duckdb"
 MEMORY: Final = "1GB"
+SPILLED: Final = "4GB"
+"""What a question may put on the disk for a while, where it does not fit into memory."""
 _PRIVATE: Final = 0o077
 _CLOSED: Final[dict[str, Any]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
     "memory_limit": MEMORY,
+    "max_temp_directory_size": SPILLED,
 }
 _LOCKED_IN: Final[dict[str, Any]] = _CLOSED | {"enable_external_access": "false"}
 _SAVE_ABOUT: Final = "INSERT OR REPLACE INTO stored.about VALUES (?, ?)"
@@ -60,7 +64,7 @@ class AuditCopy:
                 `palacelog::storage::full`.
             Damaged: `palacelog::audit::damaged`, a copy that was just made cannot be read.
         """
-        with _private():
+        with _private(), _interruptible(), self._without_leftovers():
             try:
                 return self._ask(reading, question, locked_in)
             except duckdb.Error as error:
@@ -134,6 +138,15 @@ class AuditCopy:
         after = int(found.fetchall()[0][0])
         _transaction(connection, work)
 
+    @contextmanager
+    def _without_leftovers(self) -> Iterator[None]:
+        """What a question has put on the disk goes with it, also that of one that was killed."""
+        spilled = self.path.with_name(f"{self.path.name}.tmp")
+        try:
+            yield
+        finally:
+            shutil.rmtree(spilled, ignore_errors=True)
+
     def _remove(self) -> None:
         for path in (self.path, self.path.with_name(f"{self.path.name}.wal")):
             path.unlink(missing_ok=True)
@@ -178,6 +191,17 @@ def _stop_where_it_is_not_the_copy(error: duckdb.Error) -> None:
             "There is no room left to copy the log for the audit.",
             "Free some space and ask again; the palace itself is not touched.",
         ) from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C within stops as it does elsewhere: DuckDB has words of its own for it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise
 
 
 @contextmanager

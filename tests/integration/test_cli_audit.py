@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import signal
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
 import duckdb
+import orjson
 import pyarrow.parquet
 import pytest
 
+from palacelog.auditing import LOCK_FILE
 from projections.audit.schema import tables
 from tests.command_line import CommandLine, new_line
 
@@ -157,6 +165,45 @@ def test_sql_can_neither_write_nor_read_anything_else(line: CommandLine, tmp_pat
         assert ended.out == b""
     assert line("audit", "sql", "FROM operations") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == there
+
+
+def test_a_question_that_takes_too_long_can_be_stopped(line: CommandLine) -> None:
+    query = "SELECT count(*) FROM range(100000000000000) t(a) WHERE a % 7 = 3"
+    line("audit")
+    command = line.command("audit", "sql", query)
+    asking = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=line.env()
+    )
+    with asking:
+        while asking.poll() is None and not _in_the_middle(line.palace):
+            time.sleep(0.05)
+        asking.send_signal(signal.SIGINT)
+        deadline = threading.Timer(30, asking.kill)
+        deadline.start()
+        out, err = asking.communicate()
+        deadline.cancel()
+    assert (asking.returncode, out) == (130, b"")
+    assert orjson.loads(err)["code"] == "palacelog::cli::interrupted"
+
+
+def _in_the_middle(palace: Path) -> bool:
+    """Whether the copy is open for a person's question; both openings before are over then."""
+    time.sleep(1.5)
+    descriptor = os.open(palace / LOCK_FILE, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def test_a_question_leaves_nothing_on_the_disk(line: CommandLine) -> None:
+    query = "SELECT * FROM range(3000000) t(a) ORDER BY hash(a) LIMIT 1 OFFSET 2999999"
+    with patch.dict("projections.audit.copy._LOCKED_IN", {"memory_limit": "32MB"}):
+        line.run("audit", "sql", query)
+    assert not list(line.palace.glob("*.tmp"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
