@@ -77,6 +77,8 @@ def _usage(error: typer.TyperException) -> InvalidInput:
     path = context.command_path if context is not None else "palacelog"
     named = getattr(error, "option_name", None)
     cure = f"See `{path} --help`."
+    if type(error).__name__ == "NoSuchOption":
+        cure += " What begins with a dash and is no option goes after `--`."
     if named in BEFORE:
         value = "" if named == "--json" else "VALUE "
         cure = f"Write it before the command: `palacelog {named} {value}{path.partition(' ')[2]}`."

@@ -13,7 +13,20 @@ from typing import Annotated
 
 import typer
 
-from palacelog.cli import audit, backups, demo, log, operations, outbox, palace, replay
+from palacelog.cli import (
+    audit,
+    backups,
+    demo,
+    facts,
+    log,
+    memory,
+    operations,
+    outbox,
+    palace,
+    removing,
+    replay,
+    tail,
+)
 from palacelog.cli.group import PalaceGroup
 from palacelog.cli.invocation import Invocation
 from palacelog.cli.output import at_terminal
@@ -27,11 +40,12 @@ HELP = (
 EPILOG = r"""[bold]First steps[/bold]
   palacelog demo             see what it does; nothing is left behind
   palacelog init             make a palace in ~/.palacelog
-  palacelog tools            what can be asked and recorded
-  palacelog call add_drawer '{"wing": "home", "room": "notes", "content": "Tea"}'
-  palacelog call list_drawers
-  palacelog log list         who did what
-  palacelog --at yesterday call list_drawers
+  palacelog add "Tea at four." --wing home --room notes
+  palacelog search tea
+  palacelog --at yesterday list
+  palacelog tail             who does what, as it happens
+  palacelog tools            all that can be asked and recorded
+  palacelog call kg_add '{"subject": "tea", "predicate": "at", "object": "four"}'
 
 [bold]Output[/bold]
   At a terminal answers are tables; in a pipe, or with --json, one JSON
@@ -116,6 +130,8 @@ def before(
     )
 
 
+memory.add_to(app, "Memory")
+removing.add_to(app, "Memory")
 for _function, _panel in (
     (palace.init, "Palace"),
     (palace.status, "Palace"),
@@ -131,6 +147,8 @@ for _function, _panel in (
     (backups.accept_loss, "Safety"),
 ):
     app.command(rich_help_panel=_panel)(_function)
+app.command(rich_help_panel="Memory")(tail.tail)
+app.add_typer(facts.app, name="kg", rich_help_panel="Memory")
 app.add_typer(log.app, name="log", rich_help_panel="Memory")
 app.add_typer(audit.app, name="audit", rich_help_panel="Memory")
 app.add_typer(outbox.app, name="outbox", rich_help_panel="Between devices")

@@ -43,13 +43,13 @@ def encoded(document: Any, *, indented: bool = True) -> bytes:
         return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode() + b"\n"
 
 
-def emit(document: Any) -> None:
-    """Write a JSON document to standard output.
+def emit(document: Any, *, indented: bool = True) -> None:
+    """Write a JSON document to standard output; not indented it is one line.
 
     Raises:
         InvalidInput: `palacelog::output::failed`, standard output takes nothing.
     """
-    _put([encoded(document)])
+    _put([encoded(document, indented=indented)])
 
 
 @contextlib.contextmanager
@@ -129,6 +129,11 @@ def console(*, to_stderr: bool = False, quiet: bool = False) -> Console:
 def visible(text: str) -> str:
     """A text with its control characters made visible, so that no terminal obeys them."""
     return _UNSAFE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def counted(count: int, thing: str) -> str:
+    """So many of a thing, as a person says it."""
+    return f"{count or 'no'} {thing}{'' if count == 1 else 's'}"
 
 
 def silence(stream: IO[str] | None) -> None:

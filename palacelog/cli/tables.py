@@ -29,9 +29,10 @@ _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "assertions": ("object", "valid_from", "valid_to", "superseded_by", "fact_id"),
     "events": ("position", "recorded_at", "device", "agent", "tool"),
     "operations": ("position", "recorded_at", "device", "agent", "tool", "session"),
-    "conflicts": ("kind", "about", "left", "right"),
+    "conflicts": ("kind", "about", "left", "right", "id"),
     "effects": ("kind", "change", "id"),
     "pending": ("device", "local_seq", "tool", "recorded_at", "position"),
+    "kept": ("op_id", "reason", "by"),
     "streams": ("device", "head", "acknowledged", "pending"),
 }
 
@@ -84,7 +85,7 @@ def cell(value: Any) -> RenderableType:
         return Text("yes" if value else "no")
     if isinstance(value, dict | list):
         return _nested(value)
-    return Text(visible(_short(str(value))))
+    return Text(visible(short_time(str(value))))
 
 
 def answer(document: Mapping[str, Any]) -> RenderableType:
@@ -101,7 +102,7 @@ def answer(document: Mapping[str, Any]) -> RenderableType:
         else:
             parts.append(Text(f"{name.replace('_', ' ')}: none", style="dim"))
     if moment:
-        parts.append(Text(_moment(moment), style="dim"))
+        parts.append(Text(moment_line(moment), style="dim"))
     return Group(*parts)
 
 
@@ -114,11 +115,12 @@ def rows_of(name: str, rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     )
 
 
-def _moment(moment: Mapping[str, Any]) -> str:
+def moment_line(moment: Mapping[str, Any]) -> str:
+    """The moment that an answer was read at, how much there is in all, and the next page."""
     said = [f"{moment['total']} in all"] if "total" in moment else []
     said.append(f"position {moment['position']}")
     said += [
-        f"{name.replace('_', ' ')} {_short(moment[name])}"
+        f"{name.replace('_', ' ')} {short_time(moment[name])}"
         for name in ("as_of", "known_at")
         if moment[name] is not None
     ]
@@ -127,7 +129,8 @@ def _moment(moment: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _short(text: str) -> str:
+def short_time(text: str) -> str:
+    """A text whose times go to the second, or to the day."""
     return _TIME.sub(lambda at: at[1] if at[2] == "00:00:00.000000" else f"{at[1]} {at[3]}", text)
 
 
