@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, literal, select, union_all
 
+from domain.entities import Alias
 from domain.facts import Assertion
 from domain.operations.facts import KgQueryAsks
 from domain.operations.searching import RecallAsks, SearchAsks
@@ -27,7 +28,7 @@ ENTITIES_MAX: Final = 8
 NAME_WORDS_MAX: Final = 8
 
 _B: Any = bindparam
-_assertions = BELIEFS[Assertion]
+_assertions, _aliases = BELIEFS[Assertion], BELIEFS[Alias]
 _NAMED = Prepared(
     union_all(
         *(
@@ -35,7 +36,10 @@ _NAMED = Prepared(
             .where(column == _B("name"), believed(_assertions))
             .select_from(_assertions)
             for column in (_assertions.c.subject_key, _assertions.c.object_key)
-        )
+        ),
+        select(literal(1).label("one"))
+        .where(_aliases.c.alias_key == _B("name"), believed(_aliases))
+        .select_from(_aliases),
     ).limit(1)
 )
 
@@ -68,8 +72,8 @@ def recall(reading: Reading, asked: RecallAsks) -> dict[str, Any]:
 
 
 def _entities(reading: Reading, query: str) -> list[str]:
-    """The subjects and objects of facts that a question names, longest first; a name inside another
-    is not named.
+    """The subjects and objects of facts, and their aliases, that a question names, longest first; a
+    name inside another is not named.
     """
     entities: list[str] = []
     for name in spans(query, NAME_WORDS_MAX):

@@ -338,3 +338,10 @@ def test_what_is_said_of_a_local_wing_stays_on_its_machine(fleet: Fleet) -> None
     fleet.share()
     assert (mentions(ada), mentions(bob)) == ([("Kiran drinks tea", ["linked", "text"])], [])
     assert (aliases(ada), aliases(bob)) == (["K", "Kiki"], ["Kiki"])
+
+
+def test_recall_knows_an_entity_by_its_alias(ada: Device) -> None:
+    ada.kg_add(**CITY, object="Lyon")
+    ada.add_alias(entity="Kiran", alias="Big K")
+    found = ada.recall(query="where does big k live?")
+    assert [fact["object"] for fact in found["facts"]] == ["Lyon"]
