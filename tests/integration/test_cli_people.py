@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from domain.catalog import CATALOG
+from domain.operation import CONTENT_BYTES_MAX
 from palacelog.cli import facts, memory, removing
 from palacelog.cli.from_models import ASKED_OTHERWISE, Form
 from tests.command_line import COMMAND, CommandLine, at_terminal, new_line, plain
@@ -179,6 +180,14 @@ def test_bad_input_changes_nothing(line: CommandLine, tmp_path: Path) -> None:
         line("add", "text", *place, before=("--mode", "read_only"))
     with line.stops(2, "input::invalid", names="--known-at"):
         line("add", "text", *place, before=("--known-at", "@1"))
+
+
+def test_a_text_that_is_too_large_is_refused_before_it_is_read_whole(line: CommandLine) -> None:
+    text = b"x" * (CONTENT_BYTES_MAX + 1)
+    with line.stops(2, "input::invalid", names="larger"):
+        line("note", "-", "--wing", "home", stdin=text)
+    with line.stops(2, "input::invalid", names="larger"):
+        line("note", "-", "--wing", "home", stdin=text * 3)
 
 
 def test_searching_lists_where_when_and_the_id(line: CommandLine) -> None:

@@ -56,7 +56,12 @@ def test_json_is_json_at_a_terminal_too(line: CommandLine) -> None:
 
 def test_a_memory_commands_no_terminal(line: CommandLine) -> None:
     line.call("add_drawer", wing="home", room="notes", content=HOSTILE)
-    for words in (("call", "list_drawers"), ("log", "show", "2")):
+    drawer = line("list")["drawers"][0]["id"]
+    line("diary", "write", "scribe", "--", HOSTILE)
+    for words in (
+        ("call", "list_drawers"), ("log", "show", "2"), ("list",), ("get", drawer),
+        ("search", "markup"), ("recall", "markup"), ("diary", "read", "scribe"),
+    ):  # fmt: skip
         code, seen = line.seen(*words)
         assert code == 0
         for command in ("\x1b[31m bell", "\x07", "\x1b]0;", "\x9b", "\u202e"):
