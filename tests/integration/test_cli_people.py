@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import pytest
+from pydantic import Field
 
 from domain.catalog import CATALOG
 from domain.operation import CONTENT_BYTES_MAX
+from domain.operations.filing import NoteAsks
 from palacelog.cli import facts, memory, removing
-from palacelog.cli.from_models import ASKED_OTHERWISE, Form
+from palacelog.cli.from_models import ASKED_OTHERWISE, Form, asked_by
 from tests.command_line import COMMAND, CommandLine, at_terminal, new_line, plain
 
 FORMS: dict[tuple[str, ...], Form] = (
@@ -58,6 +61,19 @@ def test_a_command_takes_what_its_operations_ask_for(path: tuple[str, ...]) -> N
         assert options[name].help
         if name not in FORMS[path].positional:
             assert f"--{name.replace('_', '-')}" in options[name].opts
+
+
+def test_a_new_argument_of_an_operation_is_an_option_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class MoreAsks(NoteAsks):
+        mood: Literal["calm", "glad"] = Field("calm", description="How it was written.")
+
+    entry = replace(CATALOG["note"], asks=MoreAsks)
+    monkeypatch.setitem(CATALOG, "note", entry)
+    [found] = [one for one in asked_by(FORMS["note",]) if one.name == "mood"]
+    assert (found.kind, found.choices) == ("choice", ("calm", "glad"))
+    assert (found.default, found.meaning) == ("calm", "How it was written.")
 
 
 def test_a_text_is_stored_and_read_back_with_all_that_was_said_of_it(line: CommandLine) -> None:
