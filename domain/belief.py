@@ -32,6 +32,9 @@ class Row(Protocol):
 UNDO: Final = "undo"
 """The tool whose parts take an operation out of a key; the engine obeys them, no fold does."""
 
+PUBLISH: Final = "publish_wing"
+"""Says again what stands in a local wing; its local event takes that out, as an undo does."""
+
 LOCAL: Final = "/local"
 
 R = TypeVar("R", bound=Row)
@@ -134,7 +137,8 @@ class Fold:
 
     def split(self, event: Event) -> tuple[Event, ...]:
         """The parts of an event that this fold takes."""
-        return _undone(event, self.name) if event.tool == UNDO else self.parts(event)
+        gives_way = event.tool in (UNDO, PUBLISH) and event.payload.get("undone") is not None
+        return _undone(event, self.name) if gives_way else self.parts(event)
 
     def area(self, part: Event) -> str:
         """Where the keys of a part lie: what is local never shares a key with what travels."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from domain.belief import UNDO, Fold
+from domain.belief import PUBLISH, UNDO, Fold
 from domain.decisions import conflicts as decide_conflicts
 from domain.decisions import drawers as decide_drawers
 from domain.decisions import entities as decide_entities
@@ -20,6 +20,7 @@ from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
 from domain.decisions import places as decide_places
 from domain.decisions import tunnels as decide_tunnels
+from domain.decisions.publishing import answer_publish, decide_publish
 from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
 from domain.entities import ENTITIES
@@ -140,6 +141,8 @@ _ENTRIES: Final = (
            "Make a wing before anything lies in it."),
     _write(places, "create_room", WRITE, DRAWERS, _PL.decide_create_room, _PL.answer_create_room,
            "Make a room before anything lies in it."),
+    _write(places, "publish_wing", WRITE, DRAWERS, decide_publish, answer_publish,
+           "Let a local wing travel from now on, with all that stands in it."),
     _write(places, "delete_wing", DESTRUCTIVE, DRAWERS, _PL.decide_delete_wing,
            _PL.answer_delete_wing, "Hide a wing with all that lies in it."),
     _write(places, "delete_room", DESTRUCTIVE, DRAWERS, _PL.decide_delete_room,
@@ -222,5 +225,7 @@ def folds_of(tool: str) -> tuple[Fold, ...]:
     """The folds whose rows a tool's events change; none where an event changes none."""
     if tool == UNDO:
         return tuple(FOLDS.values())
+    if tool == PUBLISH:
+        return DRAWERS, FACTS, PREDICATES
     entry = CATALOG.get(tool)
     return () if entry is None or entry.fold is None else (entry.fold,)

@@ -17,6 +17,7 @@ from domain.canonical import comparable
 from domain.conflicts import SUPERSEDED_TWICE, TARGET_MISSING, Conflict, note
 from domain.identity import fact_id
 from domain.instants import ENDLESS
+from domain.parts import published_facts, published_predicates
 
 AREA: Final = "facts"
 DEFAULT_WING: Final = "facts"
@@ -373,6 +374,7 @@ FACTS: Final = Fold(
     mentions=mentions,
     names=names,
     rests_on=objects,
+    parts=published_facts,
 )
 
 PREDICATES: Final = Fold(
@@ -383,6 +385,7 @@ PREDICATES: Final = Fold(
         register(event.payload.get("wing", EVERY_WING), event.payload["predicate"]),
     ),
     evolve=declared,
+    parts=published_predicates,
     mentions=_declared_wing,
     names=_declared_names,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from domain.belief import Event, part_of
+from domain.belief import PUBLISH, Event, part_of
 from domain.places import place_id
 
 Part = tuple[str, dict[str, Any]]
@@ -28,7 +28,7 @@ def parts_of(event: Event) -> tuple[Event, ...]:
 
 def stated_texts(tool: str, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The payloads of the parts of an operation that bring a text each."""
-    split = _SPLIT.get(tool)
+    split = None if payload.get("undone") is not None else _SPLIT.get(tool)
     parts = [(tool, payload)] if split is None else split(payload)
     return (stated for _, stated in parts if stated.get("content") is not None)
 
@@ -39,6 +39,35 @@ def _checkpoint(payload: dict[str, Any]) -> Iterator[Part]:
     if payload.get("diary"):
         entry = payload["diary"]
         yield "diary_write", {name: value for name, value in entry.items() if value is not None}
+
+
+def _published(payload: dict[str, Any]) -> Iterator[Part]:
+    for item in payload.get("items", ()):
+        yield "add_drawer", {name: value for name, value in item.items() if value is not None}
+    wing = {"wing": payload["wing"], "policy": "replicated"}
+    yield from _place(wing | {"description": payload.get("description")})
+    for room in payload.get("rooms", ()):
+        yield from _place({"wing": payload["wing"], "room": room})
+
+
+def published_facts(event: Event) -> tuple[Event, ...]:
+    """The parts of an event on facts: itself, or all facts of a wing that is published."""
+    return _said_again(event, "facts", "kg_add")
+
+
+def published_predicates(event: Event) -> tuple[Event, ...]:
+    """The parts of a declaration: itself, or all of a wing that is published."""
+    return _said_again(event, "declared", "kg_declare_predicate")
+
+
+def _said_again(event: Event, name: str, tool: str) -> tuple[Event, ...]:
+    if not event.payload or event.tool != PUBLISH:
+        return (event,) if event.payload else ()
+    stated = (
+        {field: value for field, value in one.items() if value is not None}
+        for one in event.payload.get(name, ())
+    )
+    return tuple(part_of(event, i, tool, one) for i, one in enumerate(stated))
 
 
 def _deletes(payload: dict[str, Any]) -> Iterator[Part]:
@@ -63,6 +92,7 @@ def _place_and_all_in_it(payload: dict[str, Any]) -> Iterator[Part]:
 
 _SPLIT: Final[dict[str, Callable[[dict[str, Any]], Iterator[Part]]]] = {
     "checkpoint": _checkpoint,
+    PUBLISH: _published,
     "delete_drawers": _deletes,
     "delete_by_source": _deletes,
     "create_wing": _place,

@@ -109,6 +109,14 @@ class Known(KnownTexts, Protocol):
         """Whether any event named the wing before."""
         ...
 
+    def partitions(self, wing: str) -> Sequence[str]:
+        """The partitions of a wing's facts, sorted."""
+        ...
+
+    def declared_in(self, wing: str) -> Sequence[str]:
+        """The predicates that are declared for a wing alone, sorted."""
+        ...
+
     def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:
         """Those of some operations that are of the local stream."""
         ...

@@ -141,6 +141,13 @@ def _resolved(payload: dict[str, Any], known: Known) -> list[Leg]:
     return [Leg(LOCAL if known.local_operations(sides) else SHARED, payload)]
 
 
+def _publish(payload: dict[str, Any], known: Known) -> list[Leg]:
+    """What stands in the wing travels; what gives way to it is of this machine."""
+    shared = {name: value for name, value in payload.items() if name != "undone"}
+    local = {name: payload[name] for name in ("wing", "undone", "duplicate")}
+    return [Leg(SHARED, shared), Leg(LOCAL, local)]
+
+
 def _part(payload: dict[str, Any], name: str, stays: Callable[[Any], bool]) -> dict[str, Any]:
     chosen = [one for one in payload[name] if stays(one)]
     whole = {key: value for key, value in payload.items() if key != "diary"}
@@ -174,4 +181,5 @@ _DIVIDE: Final[dict[str, Callable[[dict[str, Any], Known], list[Leg]]]] = {
     "delete_by_source": _deletes,
     "resolve_conflict": _resolved,
     "undo": _undo,
+    "publish_wing": _publish,
 }

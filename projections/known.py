@@ -16,10 +16,10 @@ from domain.belief import Event, Fold, Held, event_of
 from domain.canonical import comparable, twin_digest
 from domain.conflicts import Conflict
 from domain.drawers import Support
-from domain.facts import Assertion
+from domain.facts import Assertion, Declared
 from domain.identity import DIARY_ROOM
 from domain.instants import ENDLESS
-from domain.operation import stamp_of
+from domain.operation import Operation, stamp_of
 from domain.places import Place
 from domain.ports import Chosen, Done, Text
 from domain.travel import LOCAL, REPLICATED
@@ -31,7 +31,7 @@ from projections.views import Folding
 
 _B: Any = bindparam
 _texts, _supports, _assertions = tables.texts, BELIEFS[Support], BELIEFS[Assertion]
-_operations, _places = tables.operations, BELIEFS[Place]
+_operations, _places, _declared = tables.operations, BELIEFS[Place], BELIEFS[Declared]
 
 _SPELLING = Prepared(
     select(tables.names.c.spelling).where(
@@ -108,6 +108,22 @@ _POLICY = Prepared(
     )
     .order_by(_places.c.policy.desc())
 )
+_PARTITIONS = Prepared(
+    select(_assertions.c.partition)
+    .where(
+        _assertions.c.wing_key == _B("wing_key"),
+        _assertions.c.believed_until == STILL_BELIEVED,
+    )
+    .distinct()
+    .order_by(_assertions.c.partition)
+)
+_DECLARED_IN = Prepared(
+    select(_declared.c.predicate)
+    .where(_declared.c.scope == _B("scope"), _declared.c.believed_until == STILL_BELIEVED)
+    .distinct()
+    .order_by(_declared.c.predicate)
+)
+_RANK = Prepared(select(_operations.c.rank).where(_operations.c.position == _B("position")))
 _STREAM = Prepared(select(_operations.c.stream).where(_operations.c.op_id == _B("op_id")))
 _NEWEST_ENTRY = Prepared(
     select(_texts.c.drawer_id, _texts.c.wing, _texts.c.room, _texts.c.content)
@@ -226,6 +242,16 @@ class SqlKnown:
         found = _SPELLING(cursor, kind="wing", scope="", folded=comparable(wing)).fetchone()
         return found is not None
 
+    def partitions(self, wing: str) -> Sequence[str]:
+        """The partitions of a wing's facts, sorted."""
+        rows = _PARTITIONS(self._folding.cursor, wing_key=comparable(wing)).fetchall()
+        return [partition for (partition,) in rows]
+
+    def declared_in(self, wing: str) -> Sequence[str]:
+        """The predicates that are declared for a wing alone, sorted."""
+        rows = _DECLARED_IN(self._folding.cursor, scope=comparable(wing)).fetchall()
+        return [predicate for (predicate,) in rows]
+
     def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:
         """Those of some operations that are of the local stream."""
         streams = {id: _STREAM(self._folding.cursor, op_id=id).fetchone() for id in op_ids}
@@ -234,13 +260,26 @@ class SqlKnown:
     def done(self, chosen: Chosen, limit: int) -> Sequence[Done]:
         """The first operations chosen, in canonical order."""
         rows = _DONE(self._folding.cursor, **chosen._asdict(), limit=limit).fetchall()
-        ranks = dict(rows)
-        return [
-            Done(
-                event_of(one, stamp_of(ranks[one.position])), one.header.origin_device, one.position
-            )
-            for one in self._folding.operations(ranks)
+        found = list(self._folding.operations(position for position, _ in rows))
+        if chosen.op_id is not None:
+            found = [one for asked in found for one in self._of_one_call(asked)]
+        events = [
+            Done(event_of(one, self._stamp(one)), one.header.origin_device, one.position)
+            for one in found
         ]
+        return sorted(events, key=lambda one: one.event.rank)
+
+    def _stamp(self, operation: Operation) -> int:
+        rank = _RANK(self._folding.cursor, position=operation.position).fetchone()[0]
+        return stamp_of(rank)
+
+    def _of_one_call(self, operation: Operation) -> list[Operation]:
+        """The operation with the others of its call, which are undone together or not at all."""
+        call_id = operation.header.call_id
+        if call_id is None:
+            return [operation]
+        called = self._folding.operations(self._folding.called(call_id))
+        return [one for one in called if one.header.tool == operation.header.tool]
 
     def parts(self, fold: Fold, member: str) -> Sequence[Event]:
         """Every part that touched the key of a member."""

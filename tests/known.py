@@ -161,6 +161,14 @@ class MemoryKnown:
         """Whether any event named the wing before."""
         return ("wing", "", comparable(wing)) in self._spellings
 
+    def partitions(self, wing: str) -> list[str]:
+        """No wing is local, so nobody asks."""
+        return []
+
+    def declared_in(self, wing: str) -> list[str]:
+        """No wing is local, so nobody asks."""
+        return []
+
     def local_operations(self, op_ids: Sequence[str]) -> list[str]:
         """None are local."""
         return []

@@ -36,6 +36,8 @@ HOME_TO_DEN = {
 CITY = {"subject": "Kiran", "predicate": "city"}
 FURNITURE = 11
 """How many operations a furnished palace holds."""
+LOCAL = 1
+"""How many of them are of the local stream."""
 
 
 def furnished(device: Device) -> Known:
@@ -54,6 +56,7 @@ def furnished(device: Device) -> Known:
         device.kg_add(subject="Ana", predicate="pet", object=name, valid_from="2026-01-01")
     tunnel = device.create_tunnel(**HOME_TO_DEN)
     [conflict] = device.list_conflicts()["conflicts"]
+    device.create_wing(wing="attic", policy="local")
     assert device.position() == FURNITURE
     return Known(
         drawer["drawer_id"],
@@ -145,6 +148,7 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "diary_read": lambda known: {"agent_name": "scribe"},
     "create_wing": lambda known: {"wing": "lab", "description": "Experiments"},
     "create_room": lambda known: {"wing": "lab", "room": "bench"},
+    "publish_wing": lambda known: {"wing": "attic"},
     "delete_wing": lambda known: {"wing": "home", "reason": "moved", "dry_run": False},
     "delete_room": lambda known: PLACE | {"dry_run": False},
     "list_wings": lambda known: {},

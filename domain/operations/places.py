@@ -21,6 +21,9 @@ from domain.operations.common import (
     WriteAnswers,
     Writes,
 )
+from domain.operations.drawers import AddDrawerRecords
+from domain.operations.facts import KgAddRecords, KgDeclarePredicateRecords
+from domain.operations.undo import Undone
 
 
 class CreateWingAsks(Writes):
@@ -71,6 +74,33 @@ class CreateRoomAnswers(WriteAnswers):
 
     wing: str
     room: str
+
+
+class PublishWingAsks(Writes):
+    """Let a local wing travel from now on, with all that stands in it. Once, and not back."""
+
+    wing: PlaceName
+
+
+class PublishWingRecords(Records):
+    """In the shared stream what stands in the wing, in the local stream what gives way to it."""
+
+    wing: RecordedPlace
+    description: str | None = None
+    items: list[AddDrawerRecords] = Field(default_factory=list)
+    facts: list[KgAddRecords] = Field(default_factory=list)
+    declared: list[KgDeclarePredicateRecords] = Field(default_factory=list)
+    rooms: list[RecordedPlace] = Field(default_factory=list)
+    undone: list[Undone] | None = None
+    duplicate: bool = False
+
+
+class PublishWingAnswers(WriteAnswers):
+    """How much travels now."""
+
+    wing: str
+    drawers: int
+    facts: int
 
 
 class DeleteWingAsks(Writes):

@@ -106,7 +106,7 @@ def test_chain_link_and_digests_are_what_the_formats_say(fleet: Fleet) -> None:
     furnished(ada)
     deliver(bob.house, ada.house)
 
-    chains, link = {"ada": bytes(32), "bob": bytes(32)}, bytes(32)
+    chains, link = dict.fromkeys(("ada", "ada/local", "bob"), bytes(32)), bytes(32)
     for event in operations(ada.house):
         shown = ada.show_operation(position=event.position)["operation"]
         raw, nonce = event.recorded.header_bytes, event.recorded.nonce
@@ -129,8 +129,9 @@ def test_chain_link_and_digests_are_what_the_formats_say(fleet: Fleet) -> None:
                 bytes.fromhex(header["payload_digest"]),
             ).hex()
         )
-        chains[header["origin_device"]] = sha256(chains[header["origin_device"]] + raw).digest()
-        assert shown["chain"] == chains[header["origin_device"]].hex()
+        stream = event.recorded.stream_id
+        chains[stream] = sha256(chains[stream] + raw).digest()
+        assert shown["chain"] == chains[stream].hex()
         link = parts(
             link, event.position, bytes.fromhex(shown["chain"]), event.logged_at, event.order_hlc
         )

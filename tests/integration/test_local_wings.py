@@ -183,3 +183,50 @@ def test_a_local_wing_is_rebuilt_and_opened_as_it_was(ada: Device) -> None:
     ada.reopen()
     assert ada.contents() == []
     assert ada.contents(known_at="@2") == ["tea"]
+
+
+def test_a_published_wing_travels_with_all_that_stands_in_it_and_is_shown_once(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    ada, bob = fleet.device("ada", local_wings=["private"]), fleet.device("bob")
+    old = ada.add_drawer(**PRIVATE, content="tea", tags=["drink"])["drawer_id"]
+    ada.update_drawer(drawer_id=old, content="green tea")
+    gone = ada.add_drawer(**PRIVATE, content="secret")["drawer_id"]
+    ada.delete_drawer(drawer_id=gone)
+    ada.diary_write(agent_name="scribe", entry="Quiet.", wing="private")
+    ada.kg_add(subject="Kiran", predicate="city", object="Lyon", wing="private")
+    ada.kg_add(subject="Kiran", predicate="city", object="Nice", wing="private", valid_from="2020")
+    ada.kg_declare_predicate(predicate="city", cardinality="one", wing="private")
+    ada.create_room(wing="private", room="attic")
+    before = ada.get_taxonomy()["taxonomy"], ada.intervals(), sorted(ada.contents())
+    known = ada.position()
+
+    done = ada.publish_wing(wing="Private")
+
+    assert (done["drawers"], done["facts"], done["stream"]) == (2, 2, "shared")
+    after = ada.get_taxonomy()["taxonomy"], ada.intervals(), sorted(ada.contents())
+    assert after == before
+    fleet.share()
+    fleet.agrees()
+    assert sorted(bob.contents()) == ["Quiet.", "green tea"]
+    assert bob.get_taxonomy()["taxonomy"] == before[0]
+    assert bob.intervals() == before[1]
+    assert b"secret" not in exported(ada, tmp_path)
+    assert ada.contents(wing="private", known_at=f"@{known}") == ["Quiet.", "green tea"]
+    assert ada.add_drawer(**PRIVATE, content="later")["stream"] == "shared"
+    [wing] = [one for one in ada.list_wings()["wings"] if one["wing"] == "private"]
+    assert wing["policy"] == "replicated"
+    with ada.refuses("wings::not_local"):
+        ada.publish_wing(wing="private")
+    with ada.refuses("wings::not_local"):
+        ada.publish_wing(wing="nowhere")
+
+
+def test_undoing_a_publish_takes_both_of_its_events(fleet: Fleet) -> None:
+    ada = fleet.device("ada", local_wings=["private"])
+    ada.add_drawer(**PRIVATE, content="tea")
+    done = ada.publish_wing(wing="private")
+    undone = ada.undo(op_id=done["op_id"], dry_run=False)
+    assert len(undone["undone"]) == 2
+    assert ada.contents() == ["tea"]
+    assert ada.add_drawer(**PRIVATE, content="cup")["stream"] == "local"

@@ -68,7 +68,7 @@ def test_a_sample_is_answered(ada: Device, tool: str) -> None:
     ada.call(tool, SAMPLES[tool](furnished(ada)))
 
 
-@every_write
+@pytest.mark.parametrize("tool", [name for name in WRITES if name != "publish_wing"])
 def test_a_write_is_one_event_that_says_what_was_answered(
     clock: FrozenDateTimeFactory, ada: Device, tool: str
 ) -> None:

@@ -85,6 +85,7 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
         "diary_write": {"agent_name": ("scribe", "mason")[call.place], "entry": text},
         "create_wing": {"wing": PLACES[call.place]["wing"], "description": text.strip()},
         "create_room": PLACES[call.place],
+        "publish_wing": {"wing": PLACES[call.place]["wing"]},
         "delete_wing": {"wing": PLACES[call.place]["wing"], "dry_run": False},
         "delete_room": PLACES[call.place] | {"dry_run": False},
         "add_alias": {
