@@ -42,7 +42,7 @@ demo: setup ## Show what palacelog does, on a palace made for the purpose
 
 .PHONY: test
 test: setup ## Run the unit and integration tests
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses auto --dist worksteal $(ARGS)
 
 .PHONY: check
 check: setup ## Lint, check format, types, import contracts and house rules

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from domain.belief import Event
+from domain.belief import Event, fold_all
+from domain.drawers import DRAWERS, Tombstone
 from domain.hlc import next_hlc
 from domain.operation import stamp_of
 from tests.folds import (
@@ -73,9 +74,14 @@ class Device:
         return next_hlc(newest, self.clock)
 
     def tombstones(self, text: str) -> list[Event]:
-        """The deletes of a text that the device knows."""
-        deletes = (event for event in self.held.values() if event.tool == "delete_drawer")
-        return [event for event in deletes if event.payload["drawer_id"] == named(text)]
+        """The deletes that hid a text, as far as the device knows: by its id, or by one that led
+        to it.
+        """
+        if not any(event.tool == "delete_drawer" for event in self.held.values()):
+            return []
+        known = sorted(self.held.values(), key=lambda event: event.rank)
+        stones = fold_all(DRAWERS, known).find(Tombstone, "drawer_id", named(text))
+        return [self.held[stone.op_id] for stone in stones]
 
 
 Write = Callable[[Device, int, Step], Event]

@@ -34,7 +34,7 @@ HOME_TO_DEN = {
     "target_room": "desk",
 }
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 11
+FURNITURE = 12
 """How many operations a furnished palace holds."""
 LOCAL = 1
 """How many of them are of the local stream."""
