@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
+from domain.catalog import CATALOG
 from domain.operation import SCHEMA, Operation
 from palacelog import folder as folders
 from palacelog.bootstrap import House, open_palace
@@ -29,6 +30,7 @@ SCHEMAS = sorted(path.name for path in GOLDEN.iterdir())
 class Golden(NamedTuple):
     """A golden log in a palace of its own, and what was written down about it."""
 
+    source: Path
     house: House
     digests: dict[str, Any]
     events: list[list[Any]]
@@ -43,6 +45,7 @@ def golden(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[Go
     lines = (source / "events.ndjson").read_bytes().splitlines()
     with open_palace(folder.path) as house:
         yield Golden(
+            source,
             house,
             orjson.loads((source / "digests.json").read_bytes()),
             [orjson.loads(line) for line in lines],
@@ -54,7 +57,8 @@ def operations(golden: Golden) -> list[Operation]:
 
 
 def test_every_schema_has_a_golden_log() -> None:
-    assert set(SCHEMAS) == {f"schema-{number}" for number in range(1, SCHEMA + 1)}
+    schemas = {f"schema-{number}" for number in range(1, SCHEMA + 1)}
+    assert set(SCHEMAS) == schemas | {f"{schema}-vocabulary" for schema in schemas}
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -99,7 +103,7 @@ def test_every_header_is_read_whole(golden: Golden) -> None:
 
 
 def test_opening_it_writes_nothing_into_it(golden: Golden, tmp_path: Path) -> None:
-    source = GOLDEN / f"schema-{golden.digests['schema']}" / "log.db"
+    source = golden.source / "log.db"
     copy = tmp_path / "log.db"
     shutil.copyfile(source, copy)
     log = Log(copy)
@@ -108,6 +112,16 @@ def test_opening_it_writes_nothing_into_it(golden: Golden, tmp_path: Path) -> No
     assert copy.read_bytes() == source.read_bytes()
 
 
+@pytest.mark.parametrize("golden", ["schema-1-vocabulary"], indirect=True)
+def test_every_operation_that_records_anything_was_called(golden: Golden) -> None:
+    writes = {entry.name for entry in CATALOG.values() if entry.writes}
+    held = operations(golden)
+    assert {one.header.tool for one in held} == writes | {"acknowledged"}
+    assert {one.header.stream for one in held} == {"shared", "local"}
+    assert any(one.header.call_id for one in held)
+
+
+@pytest.mark.parametrize("golden", ["schema-1"], indirect=True)
 def test_it_has_every_kind_of_conflict(golden: Golden) -> None:
     listed = golden.house.palace.call("list_conflicts", {"limit": 200})
     kinds = {one["kind"] for one in listed["conflicts"]}
@@ -120,6 +134,7 @@ def test_it_has_every_kind_of_conflict(golden: Golden) -> None:
     }
 
 
+@pytest.mark.parametrize("golden", ["schema-1"], indirect=True)
 def test_the_past_can_be_asked_for(golden: Golden) -> None:
     def owners(**moment: Any) -> list[str]:
         asked = {"entity": "gateway", "predicate": "owner", "direction": "out"}
