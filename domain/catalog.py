@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from domain.belief import PUBLISH, UNDO, Fold
+from domain.configuration import CONFIGURATION, CONFIGURATION_RECORDED
 from domain.decisions import conflicts as decide_conflicts
 from domain.decisions import drawers as decide_drawers
 from domain.decisions import entities as decide_entities
@@ -209,7 +210,10 @@ _ENTRIES: Final = (
 CATALOG: Final = {entry.name: entry for entry in _ENTRIES}
 
 ACKNOWLEDGED: Final = "acknowledged"
-RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {ACKNOWLEDGED: system.AcknowledgedRecords}
+RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {
+    ACKNOWLEDGED: system.AcknowledgedRecords,
+    CONFIGURATION_RECORDED: system.ConfigurationRecordedRecords,
+}
 
 
 def records_of(tool: str) -> type[Records] | None:
@@ -218,13 +222,17 @@ def records_of(tool: str) -> type[Records] | None:
     return entry.records if entry is not None else RECORDED_BY_ITSELF.get(tool)
 
 
-FOLDS: Final = {entry.fold.name: entry.fold for entry in _ENTRIES if entry.fold is not None}
+FOLDS: Final = {entry.fold.name: entry.fold for entry in _ENTRIES if entry.fold is not None} | {
+    CONFIGURATION.name: CONFIGURATION
+}
 
 
 def folds_of(tool: str) -> tuple[Fold, ...]:
     """The folds whose rows a tool's events change; none where an event changes none."""
     if tool == UNDO:
         return tuple(FOLDS.values())
+    if tool == CONFIGURATION_RECORDED:
+        return (CONFIGURATION,)
     if tool == PUBLISH:
         return DRAWERS, FACTS, PREDICATES
     entry = CATALOG.get(tool)

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from domain.errors import Refused, Unusable, invalid
+from domain.errors import PalaceError, Refused, Unusable, invalid
 from domain.identity import device_name_from, valid_device
 from domain.operation import Context
 from palacelog import folder as folders
+from palacelog.configuring import record_configuration
 from palacelog.palace import Palace
 from palacelog.settings import Settings, load
 from palacelog.system import System
@@ -140,13 +141,7 @@ def open_palace(
         complete=settings.role == "primary",
         stays=settings.stays,
     )
-    context = Context(
-        agent=settings.agent,
-        client=settings.client,
-        session=settings.session,
-        principal=settings.principal,
-        session_mode=settings.session_mode,
-    )
+    context = _who(settings)
     trail = Trail(
         folder.trail,
         system,
@@ -157,7 +152,25 @@ def open_palace(
         retention_days=settings.audit.retention_days,
     )
     palace = Palace(log, generations, writer, trail, system, zone=settings.zone, context=context)
-    return House(folder, settings, system, log, generations, lock, palace)
+    house = House(folder, settings, system, log, generations, lock, palace)
+    try:
+        record_configuration(palace, settings, context)
+    except PalaceError:
+        house.close()
+        raise
+    return house
+
+
+def _who(settings: Settings) -> Context:
+    """Who calls, where a call does not say."""
+    return Context(
+        agent=settings.agent,
+        client=settings.client,
+        session=settings.session,
+        principal=settings.principal,
+        session_mode=settings.session_mode,
+        memory_mode=settings.memory.mode,
+    )
 
 
 @in_words()

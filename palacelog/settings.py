@@ -45,6 +45,19 @@ class Audit(BaseModel):
     retention_days: int = Field(90, ge=1, le=36_500)
 
 
+class Memory(BaseModel):
+    """How memory is kept.
+
+    Attributes:
+        mode: `flat` or `rich`; recorded in each event, and when it changes. It is of new memories
+            only.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mode: Literal["flat", "rich"] = "flat"
+
+
 class Settings(BaseSettings):
     """How this process uses a palace.
 
@@ -57,6 +70,7 @@ class Settings(BaseSettings):
         local_wings: globs of wings that stay on this machine, looked at when a wing is first named.
         agent, client, session, principal: who calls, where the caller does not say.
         audit: what the audit trail keeps (`[audit]`, `PALACELOG_AUDIT__READS`).
+        memory: how memory is kept (`[memory]`, `PALACELOG_MEMORY__MODE`).
     """
 
     model_config = SettingsConfigDict(
@@ -78,6 +92,7 @@ class Settings(BaseSettings):
     session: str | None = None
     principal: str | None = None
     audit: Audit = Audit()
+    memory: Memory = Memory()
 
     @field_validator("zone")
     @classmethod

@@ -29,6 +29,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql import ClauseElement
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from domain.configuration import Configured
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.entities import Alias, Link
@@ -38,7 +39,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 9
+VIEWS_SCHEMA: Final = 10
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -257,6 +258,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Superseding: _belief_table(
         Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
     ),
+    Configured: _belief_table(Configured, "configurations", ("key",)),
     Place: _belief_table(Place, "places", ("key",), ("wing_key",)),
     Assertion: _belief_table(
         Assertion,

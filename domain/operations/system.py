@@ -6,6 +6,8 @@ in the log.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from domain.operations.common import Records
@@ -30,4 +32,17 @@ class AcknowledgedRecords(Records):
     chain: str
     orders: dict[str, int] = Field(default_factory=dict)
     hlc: int
+    duplicate: bool = False
+
+
+class ConfigurationRecordedRecords(Records):
+    """The settings of a device that change what its history means, from here on.
+
+    Attributes:
+        device: without its incarnation.
+        settings: by group; what is not in it has its default.
+    """
+
+    device: str = Field(min_length=1)
+    settings: dict[str, Any]
     duplicate: bool = False

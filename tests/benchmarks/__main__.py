@@ -58,7 +58,7 @@ THEMES: Final[dict[str, Theme]] = {
     "waits": calling.one_caller,
     "late": receiving.late_arrivals,
     "start": calling.starting,
-    "search": searching.search_against_bare,
+    "10,search": searching.search_against_bare,
     "7,8": big_log,
 }
 

@@ -255,7 +255,8 @@ EXPECTED: dict[str, dict[str, Any]] = {
 def test_settings_are_read(path: Path, palace_with: Any) -> None:
     fields = Settings.model_fields
     defaults = {name: field.default for name, field in fields.items()} | {
-        "audit": {"reads": "full", "retention_days": 90}
+        "audit": {"reads": "full", "retention_days": 90},
+        "memory": {"mode": "flat"},
     }
     assert load(palace_with(path)).model_dump() == defaults | EXPECTED[path.stem]
 

@@ -16,11 +16,12 @@ from domain.catalog import (
     folds_of,
     records_of,
 )
+from domain.configuration import CONFIGURATION, CONFIGURATION_RECORDED
 from domain.conflicts import MEANING
 from domain.gate import CLASSES, CONTROL, READ
 from domain.identity import diary_id
 from domain.operations.common import Asks, DryRunAnswers, Moments, Records, WriteAnswers, Writes
-from domain.operations.system import AcknowledgedRecords
+from domain.operations.system import AcknowledgedRecords, ConfigurationRecordedRecords
 from tests.folds import (
     add_drawer,
     declare,
@@ -283,7 +284,8 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
-    assert set(FOLDS) == {"drawers", "facts", "predicates", "resolutions", "entities", "tunnels"}
+    areas = {"drawers", "facts", "predicates", "resolutions", "entities", "tunnels"}
+    assert set(FOLDS) == areas | {"configuration"}
     assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)
@@ -306,11 +308,13 @@ def test_the_answer_to_a_write_is_a_function_of_its_payload(event: Event) -> Non
     assert shown.model_dump() == envelope | first
 
 
-def test_what_the_palace_records_by_itself_changes_no_rows_and_cannot_be_called() -> None:
-    assert {ACKNOWLEDGED: AcknowledgedRecords} == RECORDED_BY_ITSELF
+def test_what_the_palace_records_by_itself_cannot_be_called() -> None:
+    models = {ACKNOWLEDGED: AcknowledgedRecords}
+    assert models | {CONFIGURATION_RECORDED: ConfigurationRecordedRecords} == RECORDED_BY_ITSELF
     assert not RECORDED_BY_ITSELF.keys() & CATALOG.keys()
     assert records_of("acknowledged") is AcknowledgedRecords
     assert folds_of("acknowledged") == ()
+    assert folds_of("configuration_recorded") == (CONFIGURATION,)
 
 
 @pytest.mark.parametrize("entry", CATALOG.values(), ids=lambda entry: entry.name)
