@@ -13,6 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -144,10 +145,19 @@ def _no_constant(name: str) -> Any:
 
 def comparable(name: str) -> str:
     """The form in which names and objects are compared: NFC, whitespace collapsed, case folded."""
+    return _folded_name(name) if len(name) <= _NAME_LIKE else _folded(name)
+
+
+def _folded(name: str) -> str:
     if name.isascii():
         return _SPACES.sub(" ", name).strip().lower()
     folded = unicodedata.normalize("NFC", name).casefold()
     return _SPACES.sub(" ", unicodedata.normalize("NFC", folded)).strip()
+
+
+# Names come again and again; what is long is a text, which would only fill the memory.
+_NAME_LIKE: Final = 128
+_folded_name = lru_cache(maxsize=16_384)(_folded)
 
 
 def twin_form(content: str) -> str:
