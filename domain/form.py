@@ -120,6 +120,8 @@ def _payload(header: Header, payload: Any, nonce: bytes | None) -> bytes:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "payload"
         raise Malformed(f"{header.tool}: {where} is not valid: {fault['msg']}") from None
+    if header.stream == "shared" and payload.get("policy") == "local":
+        raise Malformed("a local wing is of one machine; an event that makes one never travels")
     for text in stated_texts(header.tool, payload):
         _same_drawer(text)
     return encoded

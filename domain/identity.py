@@ -16,7 +16,9 @@ from domain.instants import show
 
 DEVICE_NAME_CHARACTERS_MAX: Final = 64
 DIARY_ROOM: Final = "diary"
+NAME_CHARACTERS_MAX: Final = 128
 
+_NO_PLACE = re.compile(r"\s+|[/\\]|\.\.+")
 _NO_MARKS = str.maketrans("", "", "-:.")
 _DEVICE = re.compile(r"([a-z0-9-]{1,64})(?:~([1-9][0-9]{0,5}))?")
 
@@ -48,7 +50,13 @@ def diary_id(wing: str, written_at: int, entry: str) -> str:
 def is_diary_id(id: str, wing: str, entry: str) -> bool:
     """Whether an id can be that of an entry; a repeated entry keeps the time of the first."""
     digest_of_entry = sha256(entry.encode()).hexdigest()[:12]
-    return id.startswith(f"diary_{wing}_") and id.endswith(f"_{digest_of_entry}")
+    form = rf"diary_{re.escape(wing)}_[0-9]{{8}}_[0-9]{{12}}_{digest_of_entry}"
+    return re.fullmatch(form, id) is not None
+
+
+def diary_wing(agent: str) -> str:
+    """The wing of an agent's diary where none is named: its name, as a wing can be called."""
+    return f"wing_{_NO_PLACE.sub('_', agent)}"[:NAME_CHARACTERS_MAX]
 
 
 def operation_id(device: str, stream: str, local_seq: int, tool: str, payload_digest: bytes) -> str:

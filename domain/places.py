@@ -14,6 +14,8 @@ from domain.canonical import comparable
 
 WING: Final = "wing"
 ROOM: Final = "room"
+GONE: Final = "gone"
+"""The kind of a wing that was deleted, and of which only whether it travels is still known."""
 
 
 class Place(NamedTuple):
@@ -21,7 +23,7 @@ class Place(NamedTuple):
 
     Attributes:
         id: see `place_id`.
-        kind: `wing` or `room`.
+        kind: `wing`, `room` or `gone`.
         room: "" of a wing.
         wing_key: the wing's name in comparable form.
         policy: of a wing `local` or `replicated`, where the operation fixed it.
@@ -47,7 +49,8 @@ def made(held: Held, event: Event) -> Held:
     """create_wing, create_room: the place is there from now on, as the last one says."""
     stated = event.payload
     wing, room = stated["wing"], stated.get("room", "")
-    held.find(Place, "id", stated["place"])
+    before = held.find(Place, "id", stated["place"])
+    fixed = before[-1].policy if before else None
     held.put(
         Place(
             id=stated["place"],
@@ -56,7 +59,7 @@ def made(held: Held, event: Event) -> Held:
             room=room,
             wing_key=comparable(wing),
             description=stated.get("description"),
-            policy=stated.get("policy"),
+            policy=stated.get("policy", fixed),
             rank=event.rank,
             op_id=event.op_id,
         )
@@ -65,7 +68,10 @@ def made(held: Held, event: Event) -> Held:
 
 
 def removed(held: Held, event: Event) -> Held:
-    """delete_wing, delete_room: the place goes, if it is there."""
+    """delete_wing, delete_room: the place goes, if it is there; whether it travels stays fixed."""
     for place in held.find(Place, "id", event.payload["place"]):
-        held.drop(place)
+        if place.policy is None:
+            held.drop(place)
+        else:
+            held.put(place._replace(kind=GONE, description=None))
     return held

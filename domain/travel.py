@@ -8,7 +8,7 @@ refused. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from domain.errors import Refused
@@ -19,6 +19,9 @@ LOCAL: Final = "local"
 REPLICATED: Final = "replicated"
 _SOURCES: Final = ("source_drawer_id", "target_drawer_id")
 """What a local operation may name although it travels."""
+
+
+_NOTHING_ELSE: Final[Mapping[str, str]] = {}
 
 
 class Leg(NamedTuple):
@@ -38,16 +41,22 @@ def legs(tool: str, payload: dict[str, Any], known: Known) -> list[Leg]:
     if divide is not None:
         return divide(payload, known)
     stays = _stays(payload, known)
+    _refuse_crossing(payload, known, stays=stays, filed=_NOTHING_ELSE)
+    return [Leg(LOCAL if stays else SHARED, payload)]
+
+
+def _refuse_crossing(
+    payload: dict[str, Any], known: Known, *, stays: bool, filed: Mapping[str, str]
+) -> None:
     for field in ("previous", "supersedes", *_SOURCES):
         drawer = payload.get(field)
-        crosses = drawer and (_policy_of(drawer, known) == LOCAL) != stays
+        crosses = drawer and (_policy_of(drawer, known, filed) == LOCAL) != stays
         if crosses and not (stays and field in _SOURCES):
             raise Refused(
                 "wings::crosses",
                 f"{drawer} lies in a wing of the other kind: one of the two is local.",
                 "Add the text where it shall be, and delete it where it was.",
             )
-    return [Leg(LOCAL if stays else SHARED, payload)]
 
 
 def merged(payloads: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -101,17 +110,21 @@ def _wing_of(payload: dict[str, Any], known: Known) -> str | None:
     return None if text is None else text.wing
 
 
-def _policy_of(drawer: str, known: Known) -> str:
+def _policy_of(drawer: str, known: Known, filed: Mapping[str, str] = _NOTHING_ELSE) -> str:
+    """The policy of a drawer's wing; `filed` has the wings of drawers that are yet to be stored."""
     text = known.text(drawer)
-    return known.policy(None if text is None else text.wing)
+    wing = filed.get(drawer) if text is None else text.wing
+    return known.policy(wing)
 
 
 def _checkpoint(payload: dict[str, Any], known: Known) -> list[Leg]:
+    filed = {item["drawer_id"]: item["wing"] for item in payload["items"]}
     for item in payload["items"]:
-        legs("add_drawer", item, known)
+        _refuse_crossing(item, known, stays=known.policy(item["wing"]) == LOCAL, filed=filed)
     local = _part(payload, "items", lambda item: known.policy(item["wing"]) == LOCAL)
     shared = _part(payload, "items", lambda item: known.policy(item["wing"]) != LOCAL)
-    _divide(payload, "dropped", lambda one: _policy_of(one["near"], known) == LOCAL, shared, local)
+    stays = lambda one: _policy_of(one["near"], known, filed) == LOCAL  # noqa: E731
+    _divide(payload, "dropped", stays, shared, local)
     diary = payload.get("diary")
     if diary is not None:
         side = local if known.policy(diary["wing"]) == LOCAL else shared
@@ -123,7 +136,10 @@ def _deletes(payload: dict[str, Any], known: Known) -> list[Leg]:
     shared, local = dict(payload), dict(payload)
     for name in ("drawer_ids", "hidden"):
         _divide(payload, name, lambda one: _policy_of(one, known) == LOCAL, shared, local)
-    return _present(shared, local, ("drawer_ids",))
+    # What was found nowhere concerns nobody else, and may name what is local.
+    return (
+        _present(shared, local, ("drawer_ids",)) if payload["drawer_ids"] else [Leg(LOCAL, local)]
+    )
 
 
 def _undo(payload: dict[str, Any], known: Known) -> list[Leg]:

@@ -101,12 +101,13 @@ _ROOMS = Prepared(
 )
 _POLICY = Prepared(
     select(_places.c.policy)
+    .join(tables.keys, tables.keys.c.key == _places.c.key)
     .where(
         _places.c.wing_key == _B("wing_key"),
         _places.c.policy.is_not(None),
         _places.c.believed_until == STILL_BELIEVED,
     )
-    .order_by(_places.c.policy.desc())
+    .order_by(tables.keys.c.area.desc())
 )
 _PARTITIONS = Prepared(
     select(_assertions.c.partition)

@@ -26,6 +26,7 @@ import pytest
 from domain.acceptance import Appended, Outcome
 from domain.catalog import ACKNOWLEDGED, CATALOG
 from domain.errors import PalaceError
+from domain.form import recorded_from
 from domain.operation import Context, Draft, Operation, Recorded
 from palacelog.bootstrap import House, create_palace, open_palace
 from palacelog.system import System
@@ -97,10 +98,19 @@ def deliver(
     """
     stream = device or source.log.about.device
     orders = {one.header.op_id: one.order_hlc for one in operations(source)} if claims else {}
-    return [
-        receive(target, recorded, orders.get(recorded.header.op_id))
-        for recorded in source.log.stream(stream, after, limit)
-    ]
+    before = source.log.stream(stream, after - 1, 1)[0].chain if after else bytes(32)
+    outcomes = []
+    for recorded in source.log.stream(stream, after, limit):
+        assert arrived(recorded, before) == recorded, "it arrives as another event"
+        before = recorded.chain
+        outcomes.append(receive(target, recorded, orders.get(recorded.header.op_id)))
+    return outcomes
+
+
+def arrived(recorded: Recorded, before: bytes) -> Recorded:
+    """An event as a palace elsewhere reads it, its form judged."""
+    payload = None if recorded.payload is None else orjson.loads(recorded.payload)
+    return recorded_from(recorded.header_bytes, payload, recorded.nonce, before)
 
 
 def receive(target: House, recorded: Recorded, claim: int | None = None) -> Outcome:

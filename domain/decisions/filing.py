@@ -14,7 +14,7 @@ from domain.canonical import comparable, twin_form
 from domain.decisions.drawers import decide_add
 from domain.drawers import DRAWERS, Tombstone, reached
 from domain.errors import Refused
-from domain.identity import DIARY_ROOM, diary_id
+from domain.identity import DIARY_ROOM, diary_id, diary_wing
 from domain.operations.common import Decided
 from domain.operations.drawers import AddDrawerAsks
 from domain.operations.filing import (
@@ -112,15 +112,13 @@ def _item(item: CheckpointItem, known: KnownTexts, now: int) -> dict[str, Any]:
 
 
 def _entry(asked: DiaryWriteAsks | CheckpointDiary, known: KnownTexts, now: int) -> dict[str, Any]:
-    wing = known.spelling("wing", asked.wing or f"wing_{'_'.join(asked.agent_name.split())}")
-    newest = known.newest_entry(wing, asked.agent_name)
-    duplicate = newest is not None and newest.content == asked.entry
-    id = newest.drawer_id if newest and duplicate else diary_id(wing, now, asked.entry)
-    entry = {
-        "drawer_id": id,
-        "wing": wing,
-        "room": DIARY_ROOM,
-        "content": asked.entry,
+    wing = known.spelling("wing", asked.wing or diary_wing(asked.agent_name))
+    text = known.newest_entry(wing, asked.agent_name)
+    duplicate = text is not None and text.content == asked.entry
+    if text is None or not duplicate:
+        text = Text(diary_id(wing, now, asked.entry), wing, DIARY_ROOM, asked.entry)
+    id = text.drawer_id
+    entry = text._asdict() | {
         "added_by": asked.agent_name,
         "valid_from": now,
         "metadata": {"topic": asked.topic},

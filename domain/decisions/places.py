@@ -17,7 +17,7 @@ from domain.operations.places import (
     DeleteRoomAsks,
     DeleteWingAsks,
 )
-from domain.places import Place, place_id
+from domain.places import GONE, Place, place_id
 from domain.ports import Known
 
 
@@ -88,7 +88,8 @@ def _deleted(asked: DeleteWingAsks, known: Known, wing: str, room: str | None) -
 
 def _places(known: Known, wing: str, room: str = "") -> list[Place]:
     id = place_id(wing, room)
-    return known.held(DRAWERS, id).find(Place, "id", id)
+    rows = known.held(DRAWERS, id).find(Place, "id", id)
+    return [row for row in rows if row.kind != GONE]
 
 
 def answer_create_wing(payload: dict[str, Any], op_id: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from domain.belief import Fold
-from domain.drawers import DRAWERS, Support
+from domain.drawers import DRAWERS, Support, Tombstone
 from domain.errors import Refused
 from domain.facts import FACTS, PREDICATES, Assertion, Declared, register
 from domain.instants import ENDLESS
@@ -59,8 +59,11 @@ def decide_publish(asked: PublishWingAsks, known: Known, now: int) -> Decided:
 def _items(known: Known, drawer: str) -> Iterator[dict[str, Any]]:
     text = known.text(drawer)
     assert text is not None
-    for support in known.held(DRAWERS, drawer).find(Support, "drawer_id", drawer):
+    held = known.held(DRAWERS, drawer)
+    stones = held.find(Tombstone, "drawer_id", drawer)
+    for support in held.find(Support, "drawer_id", drawer):
         item = text._asdict() | {
+            "revives": sorted({stone.op_id for stone in stones}),
             "valid_from": support.valid_from,
             "tags": orjson.loads(support.tags),
             "metadata": orjson.loads(support.metadata),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from domain.belief import Event, Fold, standing
+from domain.belief import PUBLISH, Event, Fold, standing
 from domain.errors import Refused
 from domain.operations.common import Decided
 from domain.operations.undo import UndoAsks
@@ -20,6 +20,7 @@ AT_ONCE_MAX: Final = 1_000
 NO_VIEW: Final = "no_view"
 BUILT_ON: Final = "built_on"
 UNDONE: Final = "undone_already"
+FIXES: Final = "fixes_the_wing"
 
 FoldsOf = Callable[[str], tuple[Fold, ...]]
 
@@ -78,8 +79,9 @@ def _standing_in_the_way(
     """
     kept: dict[str, tuple[str, str]] = {}
     going = {one.event.op_id: list(_parts(one, folds_of)) for one in done}
-    for op_id in [op_id for op_id, parts in going.items() if not parts]:
-        kept[op_id] = NO_VIEW, ""
+    fixing = {one.event.op_id for one in done if _fixes(one.event)}
+    for op_id in [op_id for op_id, parts in going.items() if not parts or op_id in fixing]:
+        kept[op_id] = FIXES if op_id in fixing else NO_VIEW, ""
         del going[op_id]
     while True:
         found = {}
@@ -91,6 +93,11 @@ def _standing_in_the_way(
             return kept
         kept |= found
         going = {op_id: parts for op_id, parts in going.items() if op_id not in found}
+
+
+def _fixes(event: Event) -> bool:
+    """Whether an event fixes for good whether a wing travels."""
+    return event.tool == PUBLISH or bool(event.payload.get("policy"))
 
 
 def _why_not(
@@ -110,7 +117,8 @@ def _parts(one: Done, folds_of: FoldsOf) -> Iterator[_Part]:
     if one.event.payload:
         for fold in folds_of(one.event.tool):
             for part in fold.split(one.event):
-                yield _Part(fold, part)
+                if fold.touched(part):
+                    yield _Part(fold, part)
 
 
 def _entries(one: Done, folds_of: FoldsOf) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from domain.canonical import NotStorable, read_json
+from domain.identity import NAME_CHARACTERS_MAX
 from domain.instants import (
     EARLIEST,
     LATEST,
@@ -39,7 +40,6 @@ from domain.instants import (
 )
 from domain.operation import CONTENT_BYTES_MAX
 
-NAME_CHARACTERS_MAX: Final = 128
 KEY_CHARACTERS_MAX: Final = 128
 TAGS_MAX: Final = 64
 LIMIT_DEFAULT: Final = 20
@@ -202,6 +202,7 @@ def _as_recorded(clean: Callable[[str], str]) -> AfterValidator:
 RecordedName = Annotated[str, _as_recorded(_clean_name)]
 RecordedPlace = Annotated[str, _as_recorded(_clean_place)]
 RecordedObject = Annotated[str, _as_recorded(_clean_object)]
+RecordedId = Annotated[str, Field(min_length=1)]
 RecordedInstant = Annotated[int, Field(ge=EARLIEST, le=LATEST + 1)]
 Tags = Annotated[
     list[Name], Field(max_length=TAGS_MAX), BeforeValidator(_tag_list), AfterValidator(_no_repeats)

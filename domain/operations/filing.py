@@ -21,6 +21,10 @@ from domain.operations.common import (
     Moments,
     Name,
     PlaceName,
+    RecordedId,
+    RecordedInstant,
+    RecordedName,
+    RecordedPlace,
     Records,
     Shown,
     StartTime,
@@ -71,11 +75,11 @@ class DiaryWriteRecords(Records):
     """An entry with its id and place resolved; `valid_from` is when it was written."""
 
     drawer_id: str
-    wing: str
-    room: str
+    wing: RecordedPlace
+    room: RecordedPlace
     content: str
-    added_by: str
-    valid_from: int
+    added_by: RecordedName
+    valid_from: RecordedInstant
     metadata: dict[str, Any] = Field(default_factory=dict)
     revives: list[str] = Field(default_factory=list)
     duplicate: bool = False
@@ -215,8 +219,8 @@ class DeleteDrawersAsks(Writes):
 class DeleteDrawersRecords(Records):
     """The drawers that are hidden."""
 
-    drawer_ids: list[str]
-    hidden: list[str] = Field(default_factory=list)
+    drawer_ids: list[RecordedId]
+    hidden: list[RecordedId] = Field(default_factory=list)
     reason: str | None = None
     duplicate: bool = False
 

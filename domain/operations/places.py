@@ -15,6 +15,7 @@ from domain.operations.common import (
     Line,
     Moments,
     PlaceName,
+    RecordedId,
     RecordedPlace,
     Records,
     Shown,
@@ -115,7 +116,7 @@ class DeleteWingRecords(Records):
     """What lay in the wing when it was hidden."""
 
     wing: RecordedPlace
-    drawer_ids: list[str]
+    drawer_ids: list[RecordedId]
     rooms: list[RecordedPlace] = Field(default_factory=list)
     reason: str | None = None
     duplicate: bool = False

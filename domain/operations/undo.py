@@ -62,8 +62,8 @@ class UndoRecords(Records):
 
 
 class KeptBack(Answers):
-    """An operation that stays: another is `built_on` it, it was `undone_already`, or it has
-    `no_view` that it changed.
+    """An operation that stays: another is `built_on` it, it was `undone_already`, it
+    `fixes_the_wing` for good, or it has `no_view` that it changed.
     """
 
     op_id: str

@@ -62,7 +62,7 @@ def _entry(reading: Reading, drawer: str, content: str, written: int) -> dict[st
     return {
         "drawer_id": drawer,
         "written_at": show(written),
-        "topic": orjson.loads(shows.metadata).get("topic", "general"),
+        "topic": str(orjson.loads(shows.metadata).get("topic") or "general"),
         "content": content,
         "device": origin.device,
         "op_id": shows.op_id,

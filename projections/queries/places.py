@@ -16,6 +16,7 @@ from domain.canonical import comparable
 from domain.drawers import Support, newest
 from domain.errors import Refused
 from domain.instants import show
+from domain.operation import is_local
 from domain.operations.places import (
     GetTaxonomyAsks,
     ListRoomsAsks,
@@ -23,8 +24,8 @@ from domain.operations.places import (
     ShowRoomAsks,
     ShowWingAsks,
 )
-from domain.places import Place
-from domain.travel import REPLICATED
+from domain.places import GONE, Place
+from domain.travel import LOCAL, REPLICATED
 from projections import tables
 from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
@@ -73,7 +74,8 @@ class _Room(NamedTuple):
 
 def list_wings(reading: Reading, asked: ListWingsAsks) -> dict[str, Any]:
     """The wings, by name."""
-    wings = [_wing_line(key, rooms, made) for key, rooms, made in wings_there(reading)]
+    local = _local_wings(reading)
+    wings = [_wing_line(key, rooms, made, local) for key, rooms, made in wings_there(reading)]
     return reading.shown() | {"wings": wings, "total": len(wings)}
 
 
@@ -88,7 +90,10 @@ def show_wing(reading: Reading, asked: ShowWingAsks) -> dict[str, Any]:
     """One wing with its rooms."""
     for key, rooms, made in wings_there(reading, asked.wing):
         lines = [_room_line(room) for room in rooms]
-        return reading.shown() | {"wing": _wing_line(key, rooms, made), "rooms": lines}
+        return reading.shown() | {
+            "wing": _wing_line(key, rooms, made, _local_wings(reading)),
+            "rooms": lines,
+        }
     raise _unknown(asked.wing)
 
 
@@ -130,7 +135,11 @@ def wings_there(
 ) -> Iterable[tuple[str, list[_Room], Place | None]]:
     """(key, rooms, the wing made by itself) of every wing there is, by name."""
     wanted = None if only is None else comparable(only)
-    made = [place for place in reading.all(Place) if wanted in (None, place.wing_key)]
+    made = [
+        place
+        for place in reading.all(Place)
+        if wanted in (None, place.wing_key) and place.kind != GONE
+    ]
     rooms: dict[str, dict[str, _Room]] = {}
     for wing, room, wing_key, room_key, drawers in reading.rows(_COUNTS, as_of=reading.as_of):
         if wanted in (None, wing_key):
@@ -157,11 +166,17 @@ def _spelled(reading: Reading, kind: str, scope: str, folded: str, else_: str) -
     return else_ if row is None else str(row[0])
 
 
-def _wing_line(key: str, rooms: list[_Room], made: Place | None) -> dict[str, Any]:
+def _local_wings(reading: Reading) -> set[str]:
+    """The keys of the wings that this machine keeps to itself."""
+    places = reading.all(Place)
+    return {one.wing_key for one in places if one.policy == LOCAL and is_local(one.rank)}
+
+
+def _wing_line(key: str, rooms: list[_Room], made: Place | None, local: set[str]) -> dict[str, Any]:
     return {
         "wing": _wing_name(key, rooms, made),
         "description": None if made is None else made.description,
-        "policy": (made and made.policy) or REPLICATED,
+        "policy": LOCAL if key in local else REPLICATED,
         "made": made is not None,
         "rooms": len(rooms),
         "drawers": sum(room.drawers for room in rooms),

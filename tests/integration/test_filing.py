@@ -218,3 +218,24 @@ def test_all_1250_drawers_of_a_source_are_hidden(ada: Device) -> None:
     assert ada.status()["totals"]["drawers_hidden"] == 1250
     nothing = ada.delete_by_source(source_file="log.md", dry_run=False)
     assert (nothing["count"], nothing["duplicate"]) == (0, True)
+
+
+def test_a_repeated_entry_under_another_spelling_of_the_wing_travels(fleet: Fleet) -> None:
+    ada, bob = fleet.devices("ada", "bob")
+    ada.diary_write(agent_name="scribe", entry="a", wing="Home")
+    bob.diary_write(agent_name="scribe", entry="x", wing="home")
+    fleet.share()
+    again = ada.diary_write(agent_name="scribe", entry="x", wing="home")
+    assert again["duplicate"]
+    fleet.share()
+    fleet.agrees()
+
+
+@pytest.mark.parametrize("agent", ["a/../b", "x" * 128, "Ann  Lee", "..."])
+def test_an_agent_of_any_name_has_a_diary_in_a_wing_that_can_be_shown(
+    ada: Device, agent: str
+) -> None:
+    ada.diary_write(agent_name=agent, entry="Quiet.")
+    [wing] = ada.list_wings()["wings"]
+    assert ada.show_wing(wing=wing["wing"])["wing"]["drawers"] == 1
+    assert ada.diary_read(agent_name=agent)["total"] == 1

@@ -171,7 +171,8 @@ def test_deletes_and_undos_over_both_kinds_of_wings_are_divided_too(
 
     before = streams(ada)
     undone = ada.undo(device="ada", dry_run=False)
-    assert len(undone["undone"]) == len(before)
+    assert len(undone["undone"]) == len(before) - 1
+    assert [one["reason"] for one in undone["kept"]] == ["fixes_the_wing"]
     assert streams(ada)[-2:] == [("undo", "shared"), ("undo", "local")]
     assert ada.contents() == []
     assert mine.encode() not in exported(ada, tmp_path)
@@ -222,11 +223,64 @@ def test_a_published_wing_travels_with_all_that_stands_in_it_and_is_shown_once(
         ada.publish_wing(wing="nowhere")
 
 
-def test_undoing_a_publish_takes_both_of_its_events(fleet: Fleet) -> None:
-    ada = fleet.device("ada", local_wings=["private"])
+def test_a_publish_is_never_taken_back(ada: Device) -> None:
     ada.add_drawer(**PRIVATE, content="tea")
     done = ada.publish_wing(wing="private")
-    undone = ada.undo(op_id=done["op_id"], dry_run=False)
-    assert len(undone["undone"]) == 2
+    kept = ada.undo(op_id=done["op_id"], dry_run=False)["kept"]
+    assert {one["reason"] for one in kept} == {"fixes_the_wing"}
     assert ada.contents() == ["tea"]
-    assert ada.add_drawer(**PRIVATE, content="cup")["stream"] == "local"
+    assert ada.add_drawer(**PRIVATE, content="cup")["stream"] == "shared"
+
+
+def test_a_local_wing_stays_local_when_it_is_deleted_or_its_making_undone(ada: Device) -> None:
+    session = ada.by(session="s-1")
+    session.add_drawer(**PRIVATE, content="one")
+    ada.delete_wing(wing="private", dry_run=False)
+    assert ada.get_taxonomy()["taxonomy"] == {}
+    assert ada.add_drawer(**PRIVATE, content="two")["stream"] == "local"
+    ada.undo(device="ada", dry_run=False)
+    assert ada.add_drawer(**PRIVATE, content="three")["stream"] == "local"
+    made = ada.create_wing(wing="den", policy="local")
+    ada.undo(op_id=made["op_id"], dry_run=False)
+    assert ada.add_drawer(wing="den", room="desk", content="four")["stream"] == "local"
+
+
+def test_no_other_device_makes_a_local_wing_travel(fleet: Fleet, tmp_path: Path) -> None:
+    ada = fleet.device("ada", local_wings=["private"])
+    bob = fleet.device("bob")
+    mine = ada.add_drawer(**PRIVATE, content="one")["drawer_id"]
+    bob.create_wing(wing="private", policy="replicated")
+    fleet.share()
+    assert ada.add_drawer(**PRIVATE, content=MARK)["stream"] == "local"
+    assert ada.delete_drawer(drawer_id=mine)["stream"] == "local"
+    assert ada.contents() == [MARK]
+    assert MARK.encode() not in exported(ada, tmp_path)
+    assert ada.publish_wing(wing="private")["drawers"] == 1
+
+
+def test_twins_in_a_local_wing_and_deletes_that_find_nothing_leak_no_name(
+    ada: Device, tmp_path: Path
+) -> None:
+    items = [PRIVATE | {"content": MARK}, PRIVATE | {"content": MARK}]
+    assert ada.checkpoint(items=items, drop_duplicates=True)["dropped"] == 1
+    ada.add_drawer(**PRIVATE, content="x", source_file="/secret/zebra.md")
+    for _ in range(2):
+        ada.delete_by_source(source_file="/secret/zebra.md", wing="private", dry_run=False)
+    ada.add_drawer(**WORK, content="shared")
+    sent = exported(ada, tmp_path)
+    assert b"private" not in sent
+    assert b"zebra" not in sent
+
+
+def test_a_published_text_is_revived_where_another_device_had_deleted_the_same(
+    fleet: Fleet,
+) -> None:
+    ada, bob = fleet.device("ada", local_wings=["private"]), fleet.device("bob")
+    ada.add_drawer(**PRIVATE, content="tea")
+    theirs = bob.add_drawer(**PRIVATE, content="tea")["drawer_id"]
+    bob.delete_drawer(drawer_id=theirs)
+    fleet.share()
+    ada.publish_wing(wing="private")
+    fleet.share()
+    assert ada.contents() == bob.contents() == ["tea"]
+    fleet.agrees()
