@@ -64,7 +64,7 @@ class AuditCopy:
                 `palacelog::storage::full`.
             Damaged: `palacelog::audit::damaged`, a copy that was just made cannot be read.
         """
-        with _private(), _interruptible(), self._without_leftovers():
+        with _private(), interruptible(), self._without_leftovers():
             try:
                 return self._ask(reading, question, locked_in)
             except duckdb.Error as error:
@@ -194,7 +194,7 @@ def _stop_where_it_is_not_the_copy(error: duckdb.Error) -> None:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Ctrl-C within stops as it does elsewhere: DuckDB has words of its own for it."""
     try:
         yield

@@ -78,7 +78,8 @@ def tell(folder: Path, seed: int, plan: Plan) -> Counter[str]:
 def _look(history: History, chance: random.Random) -> None:
     fleet = history.fleet
     history.recall(None)
-    checks.holds_once(fleet.primary, history.answered)
+    shared = (one for one in history.answered.items() if one[1]["stream"] == "shared")
+    checks.holds_once(fleet.primary, [op_id for op_id, _ in shared])
     for replica in fleet.everyone:
         checks.log_is_whole(replica)
         checks.folds_as_from_zero(replica)
