@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -64,7 +65,7 @@ class AuditCopy:
                 `palacelog::storage::full`.
             Damaged: `palacelog::audit::damaged`, a copy that was just made cannot be read.
         """
-        with _private(), interruptible(), self._without_leftovers():
+        with _private(), _interruptible(), self._without_leftovers():
             try:
                 return self._ask(reading, question, locked_in)
             except duckdb.Error as error:
@@ -91,7 +92,7 @@ class AuditCopy:
                 _transaction(connection, lambda: _create(connection, reading))
                 self._catch_up(connection, reading)
         with self._open(locked_in=locked_in) as connection:
-            return question(connection)
+            return _waited_for(connection, question)
 
     @contextmanager
     def _open(self, *, locked_in: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -193,8 +194,19 @@ def _stop_where_it_is_not_the_copy(error: duckdb.Error) -> None:
         ) from error
 
 
+def _waited_for(connection: duckdb.DuckDBPyConnection, question: Question[A]) -> A:
+    """Ask in a thread: DuckDB looks for signals only now and then, who waits is stopped at once."""
+    with ThreadPoolExecutor(1) as asking:
+        answer = asking.submit(question, connection)
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
+def _interruptible() -> Iterator[None]:
     """Ctrl-C within stops as it does elsewhere: DuckDB has words of its own for it."""
     try:
         yield
