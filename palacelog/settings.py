@@ -146,7 +146,7 @@ def load(folder: Path, **given: Any) -> Settings:
         return OfFolder(**{key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
         named = "; ".join(
-            f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()
+            f"{'.'.join(map(str, one['loc']))}: {_reason(one['msg'])}" for one in error.errors()
         )
         raise InvalidInput(
             "settings::invalid",
@@ -159,6 +159,11 @@ def load(folder: Path, **given: Any) -> Settings:
             f"{SETTINGS_FILE} is not TOML: {error}.",
             f"Correct {SETTINGS_FILE} in the palace's folder.",
         ) from None
+
+
+def _reason(said: str) -> str:
+    """The reason of a fault, without what pydantic puts before it."""
+    return said.removeprefix("Value error, ").rstrip(".")
 
 
 def default_folder() -> Path:

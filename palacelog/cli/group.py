@@ -82,4 +82,5 @@ def _usage(error: typer.TyperException) -> InvalidInput:
     if named in BEFORE:
         value = "" if named == "--json" else "VALUE "
         cure = f"Write it before the command: `palacelog {named} {value}{path.partition(' ')[2]}`."
-    return InvalidInput("input::usage", error.format_message(), cure)
+    said = error.format_message().replace(": Value error, ", ": ")
+    return InvalidInput("input::usage", said, cure)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -102,8 +102,8 @@ def before(
         typer.Option(help="Read what the log had recorded by then: a time or @position."),
     ] = None,
     mode: Annotated[
-        str | None,
-        typer.Option(help="Session mode: full, read_only or disabled. \\[env var: PALACELOG_MODE]"),
+        Literal["full", "read_only", "disabled"] | None,
+        typer.Option(help="Session mode. \\[env var: PALACELOG_MODE]"),
     ] = None,
     agent: Annotated[
         str | None, typer.Option(help="Who asks. \\[env var: PALACELOG_AGENT]")

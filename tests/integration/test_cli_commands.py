@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from domain.catalog import CATALOG
+from domain.gate import SESSION_MODES
 from tests.command_line import CommandLine, new_line
 
 NOTE = {"wing": "home", "room": "notes", "content": "Tea at four. \u00e9\u8336"}
@@ -257,10 +258,23 @@ def test_the_session_mode_counts_for_every_command(
         line(*words.format(file=tmp_path / f"file-{number}").split())
 
 
-def test_a_session_mode_of_another_spelling_is_an_error(line: CommandLine) -> None:
-    for mode in ("off", "read-only", "FULL", ""):
-        with line.stops(2, "settings::invalid", names=repr(mode)):
-            line("status", before=("--mode", mode))
+@pytest.mark.parametrize("mode", ["off", "read-only", "FULL", "", "full "])
+def test_a_session_mode_of_another_spelling_is_an_error_of_the_option(
+    line: CommandLine, mode: str
+) -> None:
+    for words in (("status",), ("add", "Tea.", "--wing", "home", "--room", "notes"), ("doctor",)):
+        with line.stops(2, "input::usage", names="'--mode'"):
+            line(*words, before=("--mode", mode))
+        assert all(repr(one) in line.stopped["error"] for one in (mode, *SESSION_MODES))
+        assert "settings" not in str(line.stopped)
+
+
+def test_a_session_mode_of_another_spelling_in_the_environment_names_the_variable(
+    line: CommandLine,
+) -> None:
+    line.environment["PALACELOG_MODE"] = "off"
+    with line.stops(2, "settings::invalid", names="PALACELOG_MODE: `session_mode` is 'off'"):
+        line("status")
 
 
 def test_the_settings_file_can_set_the_session_mode(line: CommandLine) -> None:
