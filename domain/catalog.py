@@ -234,6 +234,6 @@ def folds_of(tool: str) -> tuple[Fold, ...]:
     if tool == CONFIGURATION_RECORDED:
         return (CONFIGURATION,)
     if tool == PUBLISH:
-        return DRAWERS, FACTS, PREDICATES
+        return DRAWERS, FACTS, PREDICATES, ENTITIES, TUNNELS
     entry = CATALOG.get(tool)
     return () if entry is None or entry.fold is None else (entry.fold,)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from domain.belief import Event, Fold, Held, Name
 from domain.canonical import comparable
+from domain.parts import published_entities
 
 EVERY_WING: Final = ""
 MENTIONS: Final = "mentions"
@@ -179,6 +180,7 @@ ENTITIES: Final = Fold(
     indexes={Alias: ("id",), Link: ("id",)},
     members=_members,
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
+    parts=published_entities,
     mentions=_mentions,
     names=_names,
 )

@@ -368,7 +368,11 @@ _EVOLVE: Final = {
 FACTS: Final = Fold(
     name=AREA,
     kinds=(Assertion, Source, Conflict),
-    indexes={Assertion: ("partition", "object_key"), Source: (), Conflict: ()},
+    indexes={
+        Assertion: ("partition", "object_key"),
+        Source: ("assertion_id",),
+        Conflict: (),
+    },
     members=lambda event: (_partition_of(event.payload),),
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
     mentions=mentions,

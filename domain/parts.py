@@ -52,22 +52,36 @@ def _published(payload: dict[str, Any]) -> Iterator[Part]:
 
 def published_facts(event: Event) -> tuple[Event, ...]:
     """The parts of an event on facts: itself, or all facts of a wing that is published."""
-    return _said_again(event, "facts", "kg_add")
+    return _said_again(event, facts="kg_add")
 
 
 def published_predicates(event: Event) -> tuple[Event, ...]:
     """The parts of a declaration: itself, or all of a wing that is published."""
-    return _said_again(event, "declared", "kg_declare_predicate")
+    return _said_again(event, declared="kg_declare_predicate")
 
 
-def _said_again(event: Event, name: str, tool: str) -> tuple[Event, ...]:
+def published_entities(event: Event) -> tuple[Event, ...]:
+    """The parts of an event on entities: itself, or all aliases and links of a wing that is
+    published.
+    """
+    return _said_again(event, aliases="add_alias", links="link_drawer")
+
+
+def published_tunnels(event: Event) -> tuple[Event, ...]:
+    """The parts of an event on tunnels: itself, or all that travel with a wing."""
+    return _said_again(event, tunnels="create_tunnel")
+
+
+def _said_again(event: Event, **tools: str) -> tuple[Event, ...]:
+    """Of a published wing, what its lists say, each as an event of the list's tool would."""
     if not event.payload or event.tool != PUBLISH:
         return (event,) if event.payload else ()
     stated = (
-        {field: value for field, value in one.items() if value is not None}
+        (tool, {field: value for field, value in one.items() if value is not None})
+        for name, tool in tools.items()
         for one in event.payload.get(name, ())
     )
-    return tuple(part_of(event, i, tool, one) for i, one in enumerate(stated))
+    return tuple(part_of(event, i, *part) for i, part in enumerate(stated))
 
 
 def _deletes(payload: dict[str, Any]) -> Iterator[Part]:

@@ -109,12 +109,16 @@ class Known(KnownTexts, Protocol):
         """Whether any event named the wing before."""
         ...
 
-    def partitions(self, wing: str) -> Sequence[str]:
-        """The partitions of a wing's facts, sorted."""
+    def members_in(self, fold: Fold, wing: str) -> Sequence[str]:
+        """What stands in a wing beside its texts, sorted, as members of the fold's keys: partitions
+        of facts, declarations and aliases of the wing alone, tunnels that lead into it.
+        """
         ...
 
-    def declared_in(self, wing: str) -> Sequence[str]:
-        """The predicates that are declared for a wing alone, sorted."""
+    def local_links(self) -> Sequence[str]:
+        """The ids of the links that do not travel, sorted; updates may have taken their drawers to
+        another wing.
+        """
         ...
 
     def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:

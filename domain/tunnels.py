@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from domain.belief import Event, Fold, Held, Name
 from domain.canonical import comparable, digest
+from domain.parts import published_tunnels
 
+ENDS: Final = ("source_wing", "source_room", "target_wing", "target_room")
 _ID_DIGITS: Final = 24
 
 
@@ -145,6 +147,7 @@ TUNNELS: Final = Fold(
     indexes={Tunnel: ("id",), Closed: ("id",)},
     members=lambda event: (event.payload["tunnel_id"],),
     evolve=lambda held, event: _EVOLVE[event.tool](held, event),
+    parts=published_tunnels,
     mentions=_mentions,
     names=_names,
 )

@@ -8,21 +8,24 @@ Implements `domain.ports.Known`; may not decide anything itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import bindparam, exists, func, or_, select
 
+from domain.belief import LOCAL as LOCAL_AREA
 from domain.belief import Event, Fold, Held, event_of
 from domain.canonical import comparable, twin_digest
 from domain.conflicts import Conflict
 from domain.drawers import Support
-from domain.facts import Assertion, Declared
+from domain.entities import ENTITIES, Alias, Link
+from domain.facts import FACTS, PREDICATES, Assertion, Declared
 from domain.identity import DIARY_ROOM
 from domain.instants import ENDLESS
 from domain.operation import Operation, stamp_of
 from domain.places import Place
 from domain.ports import Chosen, Done, Text
 from domain.travel import LOCAL, REPLICATED
+from domain.tunnels import TUNNELS, Tunnel
 from projections import tables
 from projections.queries.conflicts import conflict_of
 from projections.reading import Rows
@@ -32,6 +35,7 @@ from projections.views import Folding
 _B: Any = bindparam
 _texts, _supports, _assertions = tables.texts, BELIEFS[Support], BELIEFS[Assertion]
 _operations, _places, _declared = tables.operations, BELIEFS[Place], BELIEFS[Declared]
+_aliases, _links, _tunnels = BELIEFS[Alias], BELIEFS[Link], BELIEFS[Tunnel]
 
 _SPELLING = Prepared(
     select(tables.names.c.spelling).where(
@@ -109,20 +113,36 @@ _POLICY = Prepared(
     )
     .order_by(tables.keys.c.area.desc())
 )
-_PARTITIONS = Prepared(
-    select(_assertions.c.partition)
-    .where(
-        _assertions.c.wing_key == _B("wing_key"),
-        _assertions.c.believed_until == STILL_BELIEVED,
-    )
-    .distinct()
-    .order_by(_assertions.c.partition)
-)
-_DECLARED_IN = Prepared(
-    select(_declared.c.predicate)
-    .where(_declared.c.scope == _B("scope"), _declared.c.believed_until == STILL_BELIEVED)
-    .distinct()
-    .order_by(_declared.c.predicate)
+
+
+def _members(table: Any, member: Any, *conditions: Any) -> Prepared:
+    """The members that rows which are believed stand for, each once."""
+    held = select(member).where(table.c.believed_until == STILL_BELIEVED, *conditions)
+    return Prepared(held.distinct().order_by(member))
+
+
+_IN_WING: Final = {
+    FACTS.name: _members(
+        _assertions, _assertions.c.partition, _assertions.c.wing_key == _B("wing_key")
+    ),
+    PREDICATES.name: _members(_declared, _declared.c.id, _declared.c.scope == _B("wing_key")),
+    ENTITIES.name: _members(_aliases, _aliases.c.id, _aliases.c.scope == _B("wing_key")),
+    TUNNELS.name: _members(
+        _tunnels,
+        _tunnels.c.id,
+        _B("wing_key").in_(
+            [func.folded(_tunnels.c.source_wing), func.folded(_tunnels.c.target_wing)]
+        ),
+    ),
+}
+_LOCAL_LINKS = _members(
+    _links,
+    _links.c.id,
+    exists(
+        select(tables.keys.c.key).where(
+            tables.keys.c.key == _links.c.key, tables.keys.c.area == ENTITIES.name + LOCAL_AREA
+        )
+    ),
 )
 _RANK = Prepared(select(_operations.c.rank).where(_operations.c.position == _B("position")))
 _STREAM = Prepared(select(_operations.c.stream).where(_operations.c.op_id == _B("op_id")))
@@ -243,15 +263,14 @@ class SqlKnown:
         found = _SPELLING(cursor, kind="wing", scope="", folded=comparable(wing)).fetchone()
         return found is not None
 
-    def partitions(self, wing: str) -> Sequence[str]:
-        """The partitions of a wing's facts, sorted."""
-        rows = _PARTITIONS(self._folding.cursor, wing_key=comparable(wing)).fetchall()
-        return [partition for (partition,) in rows]
+    def members_in(self, fold: Fold, wing: str) -> Sequence[str]:
+        """The members of a fold's keys that stand in a wing, sorted."""
+        rows = _IN_WING[fold.name](self._folding.cursor, wing_key=comparable(wing)).fetchall()
+        return [member for (member,) in rows]
 
-    def declared_in(self, wing: str) -> Sequence[str]:
-        """The predicates that are declared for a wing alone, sorted."""
-        rows = _DECLARED_IN(self._folding.cursor, scope=comparable(wing)).fetchall()
-        return [predicate for (predicate,) in rows]
+    def local_links(self) -> Sequence[str]:
+        """The ids of the links that do not travel, sorted."""
+        return [link for (link,) in _LOCAL_LINKS(self._folding.cursor).fetchall()]
 
     def local_operations(self, op_ids: Sequence[str]) -> Sequence[str]:
         """Those of some operations that are of the local stream."""

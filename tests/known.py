@@ -161,11 +161,11 @@ class MemoryKnown:
         """Whether any event named the wing before."""
         return ("wing", "", comparable(wing)) in self._spellings
 
-    def partitions(self, wing: str) -> list[str]:
+    def members_in(self, fold: Fold, wing: str) -> list[str]:
         """No wing is local, so nobody asks."""
         return []
 
-    def declared_in(self, wing: str) -> list[str]:
+    def local_links(self) -> list[str]:
         """No wing is local, so nobody asks."""
         return []
 

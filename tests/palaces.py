@@ -31,6 +31,7 @@ from domain.operation import Context, Draft, Operation, Recorded
 from palacelog.bootstrap import House, create_palace, open_palace
 from palacelog.system import System
 from projections.digests import digests
+from replay.outbox import export_outbox
 from replay.rebuild import rebuild
 
 HOUR = 3_600_000_000
@@ -121,6 +122,14 @@ def receive(target: House, recorded: Recorded, claim: int | None = None) -> Outc
 def operations(house: House) -> list[Operation]:
     """Everything that a log holds, in order of arrival."""
     return list(house.log.after(0, 100_000))
+
+
+def exported(device: Device, folder: Path) -> bytes:
+    """What a device would send, as it is in the file."""
+    file = folder / "outbox.ndjson"
+    with device.house.palace.reading() as reading:
+        export_outbox(device.house.log, reading, file)
+    return file.read_bytes()
 
 
 def acknowledge(source: House, primary: House) -> None:

@@ -2,26 +2,32 @@
 
 Protects a wing from being half published: one call records all that stands in the wing in the
 shared stream, and takes it out of the local views, which then show it once. What was hidden or
-changed before stays here and does not travel. Pure.
+changed before stays here and does not travel, and nothing that names what lies in another local
+wing does. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import orjson
 
-from domain.belief import Fold
-from domain.drawers import DRAWERS, Support, Tombstone
+from domain.belief import Fold, Held
+from domain.canonical import comparable
+from domain.drawers import DRAWERS, Support, Tombstone, newest, reached
+from domain.entities import ENTITIES, Alias, Link, link_id
 from domain.errors import Refused
-from domain.facts import FACTS, PREDICATES, Assertion, Declared, register
+from domain.facts import FACTS, PREDICATES, Assertion, Declared, Source
 from domain.instants import ENDLESS
 from domain.operations.common import Decided
 from domain.operations.places import PublishWingAsks
 from domain.places import Place, place_id
-from domain.ports import Known
+from domain.ports import Known, Text
 from domain.travel import LOCAL
+from domain.tunnels import ENDS, TUNNELS, Closed, Tunnel, standing
+
+_FACT: Final = ("subject", "predicate", "object", "valid_from", "valid_to")
 
 
 def decide_publish(asked: PublishWingAsks, known: Known, now: int) -> Decided:
@@ -33,26 +39,32 @@ def decide_publish(asked: PublishWingAsks, known: Known, now: int) -> Decided:
             f"{wing} is no local wing, so there is nothing to publish.",
             "See `policy` in list_wings.",
         )
-    drawers = known.live(wing=wing)
-    facts, predicates = known.partitions(wing), known.declared_in(wing)
-    rooms = list(known.rooms(wing))
+    drawers, rooms = known.live(wing=wing), list(known.rooms(wing))
+    facts, declared = known.members_in(FACTS, wing), known.members_in(PREDICATES, wing)
+    aliases, links = known.members_in(ENTITIES, wing), dict(_links(known, wing))
+    tunnels = dict(_tunnels(known, wing))
     members: list[tuple[Fold, str]] = [(DRAWERS, drawer) for drawer in drawers]
     members += [(DRAWERS, place_id(wing, room)) for room in ("", *rooms)]
     members += [(FACTS, partition) for partition in facts]
-    members += [(PREDICATES, register(wing, predicate)) for predicate in predicates]
+    members += [(PREDICATES, id) for id in declared]
+    members += [(ENTITIES, id) for id in (*aliases, *links)]
+    members += [(TUNNELS, id) for id in tunnels]
     return Decided(
         {
             "wing": wing,
             "items": [item for drawer in drawers for item in _items(known, drawer)],
-            "facts": [fact for partition in facts for fact in _facts(known, partition)],
-            "declared": [
-                one for predicate in predicates for one in _declared(known, wing, predicate)
-            ],
+            "facts": [fact for partition in facts for fact in _facts(known, wing, partition)],
+            "declared": [one for id in declared for one in _declared(known, wing, id)],
             "rooms": rooms,
             "undone": list(_giving_way(known, members)),
             "duplicate": False,
         }
         | _description(known, wing)
+        | _connections(
+            aliases=[one for id in aliases for one in _aliases(known, wing, id)],
+            links=_each_once(links.values()),
+            tunnels=list(tunnels.values()),
+        )
     )
 
 
@@ -74,8 +86,10 @@ def _items(known: Known, drawer: str) -> Iterator[dict[str, Any]]:
         yield {name: value for name, value in item.items() if value not in (None, [], {})}
 
 
-def _facts(known: Known, partition: str) -> Iterator[dict[str, Any]]:
-    for row in known.held(FACTS, partition).find(Assertion, "partition", partition):
+def _facts(known: Known, wing: str, partition: str) -> Iterator[dict[str, Any]]:
+    """Each assertion that was ever true, as often as it was learnt somewhere else."""
+    held = known.held(FACTS, partition)
+    for row in held.find(Assertion, "partition", partition):
         fact = {
             "wing": row.wing,
             "subject": row.subject,
@@ -86,13 +100,84 @@ def _facts(known: Known, partition: str) -> Iterator[dict[str, Any]]:
             "confidence": row.confidence,
         }
         if row.valid_from < row.valid_to:
-            yield {name: value for name, value in fact.items() if value is not None}
+            stated = {name: value for name, value in fact.items() if value is not None}
+            yield from (stated | source for source in _sources(known, held, wing, row))
 
 
-def _declared(known: Known, wing: str, predicate: str) -> Iterator[dict[str, Any]]:
-    id = register(wing, predicate)
+def _sources(known: Known, held: Held, wing: str, row: Assertion) -> list[dict[str, str]]:
+    """Where an assertion was learnt, less what stays here; one without a word where nothing is
+    left.
+    """
+    said: list[dict[str, str]] = []
+    for source in held.find(Source, "assertion_id", row.id):
+        text = _live(known, source.drawer_id)
+        travels = text is not None and _travels(known, text.wing, wing)
+        drawer = {"source_drawer_id": text.drawer_id} if text and travels else {}
+        file = {"source_file": source.file} if source.file else {}
+        if (travels or source.drawer_id is None) and (drawer | file) not in (*said, {}):
+            said.append(drawer | file)
+    return said or [{}]
+
+
+def _declared(known: Known, wing: str, id: str) -> Iterator[dict[str, Any]]:
     for row in known.held(PREDICATES, id).find(Declared, "id", id):
         yield {"predicate": row.predicate, "cardinality": row.cardinality, "wing": wing}
+
+
+def _aliases(known: Known, wing: str, id: str) -> Iterator[dict[str, Any]]:
+    """What an alias of the wing means by its last word."""
+    for row in known.held(ENTITIES, id).find(Alias, "id", id)[-1:]:
+        yield {"alias": row.alias, "entity": row.entity, "wing": wing}
+
+
+def _links(known: Known, wing: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The local links of the wing's live drawers, each where updates took its drawer."""
+    for id in known.local_links():
+        for row in known.held(ENTITIES, id).find(Link, "id", id)[-1:]:
+            text = _live(known, row.drawer_id)
+            if text is not None and comparable(text.wing) == comparable(wing):
+                stated = {"entity": row.entity, "relation": row.relation, "wing": wing}
+                yield id, {"drawer_id": text.drawer_id} | stated
+
+
+def _tunnels(known: Known, wing: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The tunnels that stand and lead from the wing to where nothing is local."""
+    for id in known.members_in(TUNNELS, wing):
+        held = known.held(TUNNELS, id)
+        for row in standing(held.find(Tunnel, "id", id), held.find(Closed, "id", id)):
+            ends = {row.source_wing, row.target_wing}
+            if all(_travels(known, end, wing) for end in ends):
+                yield id, _tunnel(known, row, wing)
+
+
+def _tunnel(known: Known, row: Tunnel, wing: str) -> dict[str, Any]:
+    stated = {name: getattr(row, name) for name in (*ENDS, "label")}
+    for name in ("source_drawer_id", "target_drawer_id"):
+        text = _live(known, getattr(row, name))
+        if text is not None and _travels(known, text.wing, wing):
+            stated[name] = text.drawer_id
+    said = {name: value for name, value in stated.items() if value is not None}
+    return {"tunnel_id": row.id} | said
+
+
+def _live(known: Known, drawer: str | None) -> Text | None:
+    """The text of the live drawer that an id leads to."""
+    supports = reached(known.held(DRAWERS, drawer), drawer) if drawer else []
+    return known.text(newest(supports).drawer_id) if supports else None
+
+
+def _travels(known: Known, wing: str, published: str) -> bool:
+    return comparable(wing) == comparable(published) or known.policy(wing) != LOCAL
+
+
+def _connections(**lists: list[dict[str, Any]]) -> dict[str, Any]:
+    return {name: stated for name, stated in lists.items() if stated}
+
+
+def _each_once(links: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Links that updates led to one drawer are one."""
+    stated = {link_id(one["drawer_id"], one["entity"], one["relation"]): one for one in links}
+    return list(stated.values())
 
 
 def _giving_way(known: Known, members: list[tuple[Fold, str]]) -> Iterator[dict[str, Any]]:
@@ -120,5 +205,6 @@ def answer_publish(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
     return {
         "wing": payload["wing"],
         "drawers": len(drawers),
-        "facts": len(payload.get("facts", ())),
+        "facts": len({tuple(one.get(name) for name in _FACT) for one in payload.get("facts", ())}),
+        **{name: len(payload.get(name, ())) for name in ("aliases", "links", "tunnels")},
     }

@@ -12,9 +12,8 @@ from domain.errors import Refused
 from domain.operations.common import Decided
 from domain.operations.tunnels import CreateTunnelAsks, DeleteTunnelAsks
 from domain.ports import Known
-from domain.tunnels import TUNNELS, Closed, Tunnel, end_of, standing, tunnel_id
+from domain.tunnels import ENDS, TUNNELS, Closed, Tunnel, end_of, standing, tunnel_id
 
-_ENDS = ("source_wing", "source_room", "target_wing", "target_room")
 _OPTIONAL = ("label", "source_drawer_id", "target_drawer_id")
 
 
@@ -31,7 +30,7 @@ def decide_create(asked: CreateTunnelAsks, known: Known, now: int) -> Decided:
     said, seen = _said(asked, known)
     id = tunnel_id(source, target)
     open_ones, _ = _standing(known, id)
-    ends = dict(zip(_ENDS, (*source, *target), strict=True))
+    ends = dict(zip(ENDS, (*source, *target), strict=True))
     if open_ones:
         ends, said = _as_standing(open_ones[0], source, said)
     payload: dict[str, Any] = {"tunnel_id": id, **ends, **said, "duplicate": False}
@@ -95,7 +94,7 @@ def _as_standing(
         said = {other.get(name, name): value for name, value in said.items()}
     before = {name: getattr(tunnel, name) for name in _OPTIONAL}
     kept = {name: value for name, value in before.items() if value is not None}
-    return {name: getattr(tunnel, name) for name in _ENDS}, kept | said
+    return {name: getattr(tunnel, name) for name in ENDS}, kept | said
 
 
 def answer_create(payload: dict[str, Any], op_id: str) -> dict[str, Any]:

@@ -23,7 +23,9 @@ from domain.operations.common import (
     Writes,
 )
 from domain.operations.drawers import AddDrawerRecords
+from domain.operations.entities import AddAliasRecords, LinkDrawerRecords
 from domain.operations.facts import KgAddRecords, KgDeclarePredicateRecords
+from domain.operations.tunnels import CreateTunnelRecords
 from domain.operations.undo import Undone
 
 
@@ -92,6 +94,9 @@ class PublishWingRecords(Records):
     facts: list[KgAddRecords] = Field(default_factory=list)
     declared: list[KgDeclarePredicateRecords] = Field(default_factory=list)
     rooms: list[RecordedPlace] = Field(default_factory=list)
+    aliases: list[AddAliasRecords] = Field(default_factory=list)
+    links: list[LinkDrawerRecords] = Field(default_factory=list)
+    tunnels: list[CreateTunnelRecords] = Field(default_factory=list)
     undone: list[Undone] | None = None
     duplicate: bool = False
 
@@ -102,6 +107,9 @@ class PublishWingAnswers(WriteAnswers):
     wing: str
     drawers: int
     facts: int
+    aliases: int
+    links: int
+    tunnels: int
 
 
 class DeleteWingAsks(Writes):

@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 
-from replay.outbox import export_outbox
-from tests.palaces import Device, Fleet, operations, state_of
+from tests.palaces import Device, Fleet, exported, operations, state_of
 
 PRIVATE = {"wing": "private", "room": "notes"}
 WORK = {"wing": "work", "room": "notes"}
 MARK = "Zebra crossing at dawn"
-
-
-def exported(device: Device, folder: Path) -> bytes:
-    file = folder / "outbox.ndjson"
-    with device.house.palace.reading() as reading:
-        export_outbox(device.house.log, reading, file)
-    return file.read_bytes()
 
 
 def streams(device: Device) -> list[tuple[str, str]]:

@@ -180,7 +180,7 @@ FORMATS = {
     "diary_read": ("agent_name", "last_n wing as_of known_at", "agent entries total"),
     "create_wing": ("wing", "description policy", "wing policy"),
     "create_room": ("wing room", "description", "wing room"),
-    "publish_wing": ("wing", "", "wing drawers facts"),
+    "publish_wing": ("wing", "", "wing drawers facts aliases links tunnels"),
     "delete_wing": ("wing", "reason dry_run", "wing hidden count dry_run"),
     "delete_room": ("wing room", "reason dry_run", "wing room hidden count dry_run"),
     "list_wings": ("", "", "wings total"),
