@@ -7,10 +7,12 @@ and waits for it no longer than for the write lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
 
-from palacelog.bootstrap import House
+from domain.operation import Context
+from palacelog.bootstrap import House, who
 from projections.audit import asking, exporting, questions
 from projections.audit.beliefs import Beliefs
 from projections.audit.copy import AuditCopy
@@ -26,9 +28,14 @@ LOCK_FILE: Final = "audit.lock"
 class Audit:
     """What can be asked of the audit copy; each answer names log_id and position."""
 
-    def __init__(self, house: House) -> None:
-        """Ask about an open palace; nothing is copied yet."""
+    def __init__(self, house: House, context: Context | None = None) -> None:
+        """Ask about an open palace; nothing is copied yet.
+
+        Args:
+            context: who asks; default as configured.
+        """
         self._house = house
+        self._who = who(house.settings) if context is None else context
         sources = (
             Operations(lambda after, upto: stored_events(house.log, after, upto)),
             Beliefs(),
@@ -45,7 +52,7 @@ class Audit:
             asked: the window as a caller wrote it.
         """
         told = self.activity(window, agents=agents)
-        return told | self._house.palace.call("audit", asked)
+        return told | self._house.palace.call("audit", asked, self._who)
 
     def activity(self, window: Window, *, agents: bool = False) -> dict[str, Any]:
         """Operations per day, device and tool.
@@ -62,23 +69,36 @@ class Audit:
         return answer
 
     def sql(self, text: str, limit: int) -> dict[str, Any]:
-        """The rows of a person's SELECT.
+        """The rows of a person's SELECT; a read that is noted.
 
         Raises:
             InvalidInput: `palacelog::audit::sql`.
         """
-        return self.ask(lambda connection: asking.select(connection, text, limit), locked_in=True)
+        with self._noting("audit_sql", {"query": text, "limit": limit}) as seen:
+            answer = self.ask(
+                lambda connection: asking.select(connection, text, limit), locked_in=True
+            )
+            seen.update(answer, total=len(answer["rows"]))
+        return answer
 
     def export(self, folder: Path, form: str) -> dict[str, Any]:
-        """Every table as a file of its own in a new folder.
+        """Every table as a file of its own in a new folder; a read that is noted.
 
         Raises:
             InvalidInput: the folder is there already.
         """
-        exporting.check_target(folder)
-        return self.ask(
-            lambda connection: {"files": exporting.export(connection, folder, form)}
-        ) | {"folder": str(folder)}
+        with self._noting("audit_export", {form: str(folder)}) as seen:
+            exporting.check_target(folder)
+            answer = self.ask(
+                lambda connection: {"files": exporting.export(connection, folder, form)}
+            )
+            seen.update(answer, total=sum(one["rows"] for one in answer["files"]))
+        return answer | {"folder": str(folder)}
+
+    def _noting(
+        self, tool: str, arguments: Mapping[str, Any]
+    ) -> AbstractContextManager[dict[str, Any]]:
+        return self._house.palace.trail.noting(tool, arguments, self._who)
 
     def ask(
         self, question: Callable[[Any], dict[str, Any]], *, locked_in: bool = False

@@ -141,16 +141,8 @@ def open_palace(
         complete=settings.role == "primary",
         stays=settings.stays,
     )
-    context = _who(settings)
-    trail = Trail(
-        folder.trail,
-        system,
-        nonce=System().nonce,
-        device=lambda: log.about.device,
-        host=socket.gethostname(),
-        reads=settings.audit.reads,
-        retention_days=settings.audit.retention_days,
-    )
+    context = who(settings)
+    trail = trail_of(folder, settings, log, system)
     palace = Palace(log, generations, writer, trail, system, zone=settings.zone, context=context)
     house = House(folder, settings, system, log, generations, lock, palace)
     try:
@@ -161,7 +153,20 @@ def open_palace(
     return house
 
 
-def _who(settings: Settings) -> Context:
+def trail_of(folder: folders.PalaceFolder, settings: Settings, log: Log, system: System) -> Trail:
+    """The audit trail of a palace; nothing of it is opened before something is noted."""
+    return Trail(
+        folder.trail,
+        system,
+        nonce=System().nonce,
+        device=lambda: log.about.device,
+        host=socket.gethostname(),
+        reads=settings.audit.reads,
+        retention_days=settings.audit.retention_days,
+    )
+
+
+def who(settings: Settings) -> Context:
     """Who calls, where a call does not say."""
     return Context(
         agent=settings.agent,

@@ -111,6 +111,23 @@ class Trail:
             asked, who = asked_bytes(arguments), storable_context(who)
             self._take_in(Note(tool, asked, who, NOTHING_SEEN, error.code, self._system.now()))
 
+    @contextmanager
+    def noting(
+        self, tool: str, arguments: Mapping[str, Any], who: Context
+    ) -> Iterator[dict[str, Any]]:
+        """Note what is read within by a way that is no operation, or the refusal that ends it.
+
+        Yields:
+            What takes the answer; ids, wings and counts are kept of it.
+        """
+        answer: dict[str, Any] = {}
+        try:
+            yield answer
+        except PalaceError as refusal:
+            self.refused(tool, arguments, who, refusal)
+            raise
+        self.read(tool, arguments, who, answer)
+
     def _take_in(self, note: Note) -> None:
         with self._door:
             if not self._gathered.add(note):

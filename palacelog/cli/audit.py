@@ -221,7 +221,7 @@ def _audit(invocation: Invocation) -> Iterator[Audit]:
     from palacelog.auditing import Audit
 
     with invocation.house() as house, busy("Catching up"):
-        yield Audit(house)
+        yield Audit(house, invocation.context())
 
 
 def _lineage() -> ModuleType:

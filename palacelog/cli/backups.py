@@ -32,8 +32,13 @@ def backup(
     invocation.gate("backup", READ)
     from replay import backup as backing_up
 
-    with invocation.parts() as parts, busy("Copying the log"):
+    with (
+        invocation.parts() as parts,
+        busy("Copying the log"),
+        invocation.noting(parts.trail, "backup", folder=folder) as seen,
+    ):
         done = backing_up.backup(parts.log, folder)
+        seen.update(log_id=done.log_id, position=done.position, total=done.position)
     document = {"backup": str(done.path), "log_id": done.log_id, "position": done.position}
     output.show(invocation.as_json, document)
 

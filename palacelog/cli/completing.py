@@ -46,8 +46,13 @@ def _names(
         from domain.catalog import CATALOG
         from projections.queries import QUERIES
 
-        with invocation.house() as house, house.palace.reading() as reading:
+        with (
+            invocation.house() as house,
+            house.palace.reading() as reading,
+            invocation.noting(house.palace.trail, "completion", tool=tool, **chosen) as seen,
+        ):
             found = QUERIES[tool](reading, CATALOG[tool].asks.model_validate(chosen))
+            seen.update(found)
     except (PalaceError, sqlite3.Error, OSError, ValueError):
         return []
     return sorted({line[name] for line in found[lines]})

@@ -7,24 +7,27 @@ when a palace is opened, so that help and usage errors come at once.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from domain.errors import invalid
+from domain.errors import PalaceError, Refused, invalid
 from palacelog.cli.progress import bar
 
 if TYPE_CHECKING:
     import typer
 
     from domain.catalog import Entry
+    from domain.operation import Context
     from palacelog.bootstrap import House
     from palacelog.folder import PalaceFolder
     from palacelog.settings import Settings
     from projections.generations import Generations
     from replay.log import Log
+    from replay.trail import Trail
     from replay.write_lock import WriteLock
 
 CLIENT = "cli"
@@ -37,6 +40,7 @@ class Parts(NamedTuple):
     log: Log
     generations: Generations
     lock: WriteLock
+    trail: Trail
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,46 @@ class Invocation:
 
         return load(self.folder, **self.who)
 
+    def context(self) -> Context:
+        """Who asks."""
+        from palacelog.bootstrap import who
+
+        settings = self.settings()
+        return replace(who(settings), client=settings.client or CLIENT)
+
     def gate(self, command: str, operation_class: str) -> None:
-        """Let a command pass that is no operation of the catalog.
+        """Let a command pass that is no operation of the catalog; a refusal is noted.
 
         Raises:
             Refused: the session mode does not allow it.
         """
         from domain import gate
 
-        gate.check(command, operation_class, self.settings().session_mode)
+        try:
+            gate.check(command, operation_class, self.settings().session_mode)
+        except Refused as refusal:
+            # What is refused may be wanted where no palace is, or none that can be opened.
+            with suppress(PalaceError, sqlite3.Error, OSError), self.parts() as parts:
+                parts.trail.refused(_tool(command), {}, self.context(), refusal)
+            raise
+
+    @contextmanager
+    def noting(self, trail: Trail, command: str, **given: Any) -> Iterator[dict[str, Any]]:
+        """Note what a command reads within that is no operation of the catalog.
+
+        Args:
+            given: its arguments.
+
+        Yields:
+            What takes the answer; ids, wings and counts are kept of it.
+        """
+        asked = {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        with trail.noting(_tool(command), asked, self.context()) as seen:
+            yield seen
 
     @contextmanager
     def house(self) -> Iterator[House]:
@@ -94,19 +129,22 @@ class Invocation:
 
     @contextmanager
     def parts(self) -> Iterator[Parts]:
-        """The palace's log and lock, without its views."""
+        """The palace's log, lock and trail, without its views."""
+        from palacelog.bootstrap import trail_of
         from palacelog.folder import existing
+        from palacelog.system import System
         from projections.generations import Generations
         from replay.log import Log
         from replay.write_lock import WriteLock
 
         folder = existing(self.folder)
-        timeout_seconds = self.settings().lock_timeout_seconds
+        settings = self.settings()
         with (
             closing(Log(folder.log)) as log,
-            closing(WriteLock(folder.path, timeout_seconds)) as lock,
+            closing(WriteLock(folder.path, settings.lock_timeout_seconds)) as lock,
+            closing(trail_of(folder, settings, log, System())) as trail,
         ):
-            yield Parts(folder, log, Generations(folder.views), lock)
+            yield Parts(folder, log, Generations(folder.views), lock, trail)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Open the palace and do one operation, at the moment asked for."""
@@ -115,7 +153,7 @@ class Invocation:
         entry = CATALOG.get(tool)
         asked = arguments if entry is None else self._at_the_moment(entry, arguments)
         with self.house() as house:
-            return house.palace.call(tool, asked, _context(house.settings))
+            return house.palace.call(tool, asked, self.context())
 
     def timeless(self, command: str) -> None:
         """Check that no moment was asked for.
@@ -179,13 +217,6 @@ def asked_now(context: typer.Context) -> Invocation:
     return invocation
 
 
-def _context(settings: Settings) -> Any:
-    from domain.operation import Context
-
-    return Context(
-        agent=settings.agent,
-        client=settings.client or CLIENT,
-        session=settings.session,
-        principal=settings.principal,
-        session_mode=settings.session_mode,
-    )
+def _tool(command: str) -> str:
+    """The name that a command has in the trail: `log export` is `log_export`."""
+    return command.replace(" ", "_").replace("-", "_")

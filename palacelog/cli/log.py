@@ -135,8 +135,11 @@ def export(
         output.written_to(file, parts.folder.path) as path,
         busy("Exporting"),
     ):
-        events = export_log(parts.log, path)
-        document = {"file": str(file), "log_id": parts.log.log_id, "events": events}
+        with invocation.noting(parts.trail, "log export", file=file) as seen:
+            events = export_log(parts.log, path)
+            about = {"log_id": parts.log.log_id, "events": events}
+            seen.update(about, position=events, total=events)
+        document = {"file": str(file)} | about
     output.show_export(invocation.as_json, document, file)
 
 

@@ -65,7 +65,10 @@ def export(
         output.written_to(file, house.folder.path) as path,
         busy("Exporting"),
     ):
-        done = export_outbox(house.log, reading, path, device, first)
+        named = {"file": file, "device": device, "from": first}
+        with invocation.noting(house.palace.trail, "outbox export", **named) as seen:
+            done = export_outbox(house.log, reading, path, device, first)
+            seen.update(reading.checkpoint._asdict(), total=done.events)
     document = {
         "file": str(file),
         "device": done.device,
@@ -144,9 +147,16 @@ def _waiting(invocation: Invocation, limit: int) -> dict[str, Any]:
     from domain.instants import show
     from projections.outbox import pending, streams
 
-    with invocation.house() as house, house.palace.reading() as reading:
+    with (
+        invocation.house() as house,
+        house.palace.reading() as reading,
+        invocation.noting(house.palace.trail, "outbox list", limit=limit) as seen,
+    ):
         found = streams(reading.cursor, base_device(reading.device))
         waiting = [one for stream in found for one in pending(reading.cursor, stream.device, limit)]
+        shown = [one._asdict() for one in waiting[:limit]]
+        total = sum(one.head - one.acknowledged for one in found)
+        seen.update(reading.checkpoint._asdict(), pending=shown, total=total)
     return {
         "device": reading.device,
         "streams": [one._asdict() | {"pending": one.head - one.acknowledged} for one in found],

@@ -1,7 +1,7 @@
 """The command that follows the log.
 
 Protects the writers: it asks for the newest position a few times a second, and reads what is new in
-reads of their own, so that nobody ever waits for it. A read for the gate.
+reads of their own, so that nobody ever waits for it. A read for the gate, noted with what it shows.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import typer
 
 from domain.gate import READ
 from palacelog.cli import output
-from palacelog.cli.invocation import Invocation, asked_now
+from palacelog.cli.invocation import Invocation, Parts, asked_now
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from domain.operation import Operation
-    from replay.log import Log
 
 POLL_SECONDS: Final = 0.2
 AT_ONCE: Final = 200
@@ -46,23 +47,29 @@ def tail(
         position = max(0, parts.log.position() - lines)
         pause = threading.Event()
         while True:
-            position = _shown(invocation, parts.log, position)
+            position = _shown(invocation, parts, position, lines)
             if once:
                 return
             pause.wait(POLL_SECONDS)
             parts.log.check_file()
 
 
-def _shown(invocation: Invocation, log: Log, position: int) -> int:
-    """Show what is behind a position; the position that was reached."""
-    while new := log.after(position, AT_ONCE):
+def _shown(invocation: Invocation, parts: Parts, position: int, lines: int) -> int:
+    """Show what is behind a position, and note what is shown; the position that was reached."""
+    while new := parts.log.after(position, AT_ONCE):
+        position = new[-1].position
+        with invocation.noting(parts.trail, "tail", lines=lines) as seen:
+            seen.update(log_id=parts.log.log_id, position=position, operations=_ids(new))
         for operation in new:
             if invocation.as_json:
                 output.emit(_line(operation), indented=False)
             else:
                 _print(operation)
-        position = new[-1].position
     return position
+
+
+def _ids(operations: Sequence[Operation]) -> list[dict[str, str]]:
+    return [{"op_id": one.header.op_id} for one in operations]
 
 
 def _print(operation: Operation) -> None:

@@ -18,7 +18,7 @@ from typing import Annotated, Final
 
 import typer
 
-from domain.errors import InvalidInput, PalaceError, Refused, invalid
+from domain.errors import InvalidInput, PalaceError, invalid
 from palacelog.cli import output
 from palacelog.cli.from_models import Given
 from palacelog.cli.invocation import Invocation
@@ -113,11 +113,7 @@ def _ask_first(invocation: Invocation, tool: str) -> None:
     from palacelog.folder import existing
 
     existing(invocation.folder)
-    try:
-        invocation.gate(tool, CATALOG[tool].operation_class)
-    except Refused:
-        invocation.call(tool, {})  # so that the refusal is noted
-        raise
+    invocation.gate(tool, CATALOG[tool].operation_class)
 
 
 def _edit(path: Path) -> None:

@@ -130,6 +130,7 @@ def test_an_export_to_a_dash_goes_to_standard_output_and_nowhere_else(
 ) -> None:
     line.call("add_drawer", **NOTE)
     monkeypatch.chdir(tmp_path)
+    line("log", "export", tmp_path / "file")  # what it notes has a file from now on
     before = sorted(line.palace.rglob("*"))
     for words in (("outbox", "export"), ("log", "export")):
         line(*words, tmp_path / "file")

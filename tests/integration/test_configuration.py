@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.command_line import CommandLine
 from tests.palaces import Device, Fleet, fingerprint
 
 RICH = {"memory": {"mode": "rich"}}
@@ -28,6 +29,16 @@ def test_settings_are_recorded_when_they_change_and_only_then(ada: Device) -> No
     assert recorded(ada) == [{"memory": {"mode": "rich"}}, {"memory": {"mode": "flat"}}]
     modes = [one["memory_mode"] for one in ada.list_operations(tool="add_drawer")["operations"]]
     assert modes == ["rich", "flat"]
+
+
+def test_a_command_records_under_the_settings_that_it_was_run_with(ada: Device) -> None:
+    ada.close()
+    line = CommandLine(ada.folder, PALACELOG_MEMORY__MODE="rich")
+    line("add", "rich", "--wing", "home", "--room", "notes")
+    line("list")
+    found = line("log", "list", "--reads")["operations"]
+    modes = {one["tool"]: one["memory_mode"] for one in found}
+    assert (modes["add_drawer"], modes["list_drawers"]) == ("rich", "rich")
 
 
 def test_a_session_that_may_not_write_records_nothing(ada: Device) -> None:
