@@ -1,8 +1,9 @@
 """Entities: other names of what facts are about, and the drawers that somebody linked to them.
 
-Protects facts as they were stated: an alias rewrites nothing, it is followed when facts are read.
-Of an alias in one scope the last word in canonical order counts. Two devices may state aliases that
-lead in a circle; all names of the circle are then one entity. Pure.
+Protects facts as they were stated: an alias rewrites nothing that was recorded. It is followed when
+facts are read, and when a call names what it adds or ends (`decisions.naming`). Of an alias in one
+scope the last word in canonical order counts. Two devices may state aliases that lead in a circle;
+all names of the circle are then one entity. Pure.
 """
 
 from __future__ import annotations

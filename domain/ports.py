@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from domain.belief import Event, Fold, Held
 from domain.conflicts import Conflict
+from domain.entities import Aliases
 from domain.operation import Head, Operation
 from domain.trail import Activity, Noted, NotedWhole, Told, TrailCounts, TrailFilter
 
@@ -49,6 +50,15 @@ class Chosen(NamedTuple):
     device: str | None = None
     since: int | None = None
     before: int | None = None
+
+
+class Stood(NamedTuple):
+    """A fact of one wing, and until when any assertion of it holds, microseconds UTC."""
+
+    wing: str
+    subject: str
+    object: str
+    until: int
 
 
 class KnownTexts(Protocol):
@@ -137,8 +147,16 @@ class Known(KnownTexts, Protocol):
         """A conflict that stands, resolved or not."""
         ...
 
-    def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
-        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
+    def aliases(self, names: Iterable[str]) -> Aliases:
+        """What is said of some names (in comparable form), and of all that aliases join them to."""
+        ...
+
+    def stood(
+        self, subjects: Sequence[str], predicate: str, objects: Sequence[str]
+    ) -> Sequence[Stood]:
+        """The facts of any wing, open or not, under names of subject and object in comparable
+        form.
+        """
         ...
 
 

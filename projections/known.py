@@ -7,9 +7,10 @@ Implements `domain.ports.Known`; may not decide anything itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+import orjson
 from sqlalchemy import bindparam, exists, func, or_, select
 
 from domain.belief import LOCAL as LOCAL_AREA
@@ -17,18 +18,17 @@ from domain.belief import Event, Fold, Held, event_of
 from domain.canonical import comparable, twin_digest
 from domain.conflicts import Conflict
 from domain.drawers import Support
-from domain.entities import ENTITIES, Alias, Link
+from domain.entities import ENTITIES, Alias, Aliases, Link
 from domain.facts import FACTS, PREDICATES, Assertion, Declared
 from domain.identity import DIARY_ROOM
-from domain.instants import ENDLESS
 from domain.operation import Operation, stamp_of
 from domain.places import Place
-from domain.ports import Chosen, Done, Text
+from domain.ports import Chosen, Done, Stood, Text
 from domain.travel import LOCAL, REPLICATED
 from domain.tunnels import TUNNELS, Tunnel
 from projections import tables
 from projections.queries.conflicts import conflict_of
-from projections.reading import Rows
+from projections.reading import Rows, fields_of
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import Folding
 
@@ -65,17 +65,36 @@ _TWIN = Prepared(
     .order_by(_texts.c.content != _B("content"), _texts.c.position, _texts.c.drawer_id)
     .limit(1)
 )
-_FACT_WINGS = Prepared(
-    select(_assertions.c.wing, func.max(_assertions.c.valid_to))
+
+
+def _among(name: str) -> Any:
+    return select(func.json_each(_B(name)).table_valued("value").c.value)
+
+
+_STOOD = Prepared(
+    select(
+        _assertions.c.wing,
+        _assertions.c.subject,
+        _assertions.c.object,
+        func.max(_assertions.c.valid_to),
+    )
     .where(
-        _assertions.c.subject_key == _B("subject_key"),
+        _assertions.c.subject_key.in_(_among("subjects")),
         _assertions.c.predicate_key == _B("predicate_key"),
-        _assertions.c.object_key == _B("object_key"),
+        _assertions.c.object_key.in_(_among("objects")),
         _assertions.c.believed_until == STILL_BELIEVED,
     )
-    .group_by(_assertions.c.wing_key)
-    .order_by(_assertions.c.wing_key)
+    .group_by(_assertions.c.wing_key, _assertions.c.subject_key, _assertions.c.object_key)
+    .order_by(_assertions.c.wing_key, _assertions.c.subject_key, _assertions.c.object_key)
 )
+_JOINED = [
+    Prepared(
+        select(*fields_of(Alias)).where(
+            key == _B("name"), _aliases.c.believed_until == STILL_BELIEVED
+        )
+    )
+    for key in (_aliases.c.alias_key, _aliases.c.entity_key)
+]
 
 
 def _given(name: str, *conditions: Any) -> Any:
@@ -311,13 +330,29 @@ class SqlKnown:
         """A conflict that stands, resolved or not."""
         return conflict_of(Rows(self._folding.cursor), id)
 
-    def fact_wings(self, subject: str, predicate: str, object: str) -> Sequence[str]:
-        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
-        rows = _FACT_WINGS(
+    def aliases(self, names: Iterable[str]) -> Aliases:
+        """What is said of some names, and of all that aliases join them to."""
+        waiting, found = list(names), set[Alias]()
+        seen = set(waiting)
+        while waiting:
+            name = waiting.pop()
+            for joined in _JOINED:
+                for row in joined(self._folding.cursor, name=name).fetchall():
+                    alias = Alias(*row)
+                    found.add(alias)
+                    further = {alias.alias_key, alias.entity_key} - seen
+                    seen |= further
+                    waiting += further
+        return Aliases(sorted(found, key=lambda alias: alias.rank))
+
+    def stood(
+        self, subjects: Sequence[str], predicate: str, objects: Sequence[str]
+    ) -> Sequence[Stood]:
+        """The facts of any wing under names of subject and object."""
+        rows = _STOOD(
             self._folding.cursor,
-            subject_key=comparable(subject),
+            subjects=orjson.dumps(subjects).decode(),
             predicate_key=comparable(predicate),
-            object_key=comparable(object),
+            objects=orjson.dumps(objects).decode(),
         ).fetchall()
-        found = [wing for wing, end in rows if end == ENDLESS]
-        return found or [wing for wing, _ in rows]
+        return [Stood(*row) for row in rows]

@@ -39,7 +39,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 10
+VIEWS_SCHEMA: Final = 11
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -271,7 +271,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
     Declared: _belief_table(Declared, "declared", ("key",)),
     Conflict: _belief_table(Conflict, "conflicts", ("key",), ("rank",), ("id",)),
-    Alias: _belief_table(Alias, "aliases", ("key",)),
+    Alias: _belief_table(Alias, "aliases", ("key",), ("alias_key",), ("entity_key",)),
     Link: _belief_table(Link, "links", ("key",)),
     Tunnel: _belief_table(Tunnel, "tunnels", ("key",)),
     Closed: _belief_table(Closed, "closed_tunnels", ("key",)),

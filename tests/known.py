@@ -5,7 +5,7 @@ engine, and a call that decides, records and folds as the way through does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from domain.belief import Event, Fold, Held
@@ -13,14 +13,14 @@ from domain.canonical import comparable, storable, twin_form
 from domain.catalog import CATALOG, FOLDS, folds_of, records_of
 from domain.conflicts import Conflict
 from domain.drawers import Support
+from domain.entities import Alias, Aliases
 from domain.facts import Assertion, Declared, single_valued
 from domain.hlc import next_hlc
-from domain.instants import ENDLESS
 from domain.operation import rank, stamp_of
 from domain.operations.common import Clock, Decided
 from domain.parts import stated_texts
 from domain.places import Place
-from domain.ports import Chosen, Done, Text
+from domain.ports import Chosen, Done, Stood, Text
 from domain.resolutions import single_value_ids
 from tests.memory_engine import MemoryEngine
 
@@ -209,18 +209,25 @@ class MemoryKnown:
         there = Conflict(id, "facts", "single_value", "", "", "", "", "", b"")
         return noted[0] if noted else there if id in self.conflicts() else None
 
-    def fact_wings(self, subject: str, predicate: str, object: str) -> list[str]:
-        """The wings in which the fact is open; where it is open in none, those it ever stood in."""
-        asked = (comparable(subject), comparable(predicate), comparable(object))
-        rows = [
-            row
-            for row in self.rows(FOLDS["facts"])
-            if isinstance(row, Assertion)
-            and (row.subject_key, row.predicate_key, row.object_key) == asked
-        ]
-        opened = [row for row in rows if row.valid_to == ENDLESS]
-        found = {row.wing_key: row.wing for row in opened or rows}
-        return [found[key] for key in sorted(found)]
+    def aliases(self, names: Iterable[str]) -> Aliases:
+        """All that is said of names."""
+        rows = [row for row in self.rows(FOLDS["entities"]) if isinstance(row, Alias)]
+        return Aliases(sorted(rows, key=lambda row: row.rank))
+
+    def stood(self, subjects: Sequence[str], predicate: str, objects: Sequence[str]) -> list[Stood]:
+        """The facts of any wing under names of subject and object."""
+        until: dict[tuple[str, str, str], Stood] = {}
+        for row in self.rows(FOLDS["facts"]):
+            if (
+                isinstance(row, Assertion)
+                and row.subject_key in subjects
+                and row.predicate_key == comparable(predicate)
+                and row.object_key in objects
+            ):
+                key = (row.wing_key, row.subject_key, row.object_key)
+                one = Stood(row.wing, row.subject, row.object, row.valid_to)
+                until[key] = max(until.get(key, one), one, key=lambda stood: stood.until)
+        return [until[key] for key in sorted(until)]
 
     def _learn(self, event: Event) -> None:
         for stated in stated_texts(event.tool, event.payload):

@@ -13,6 +13,7 @@ from typing import Any
 
 from domain.belief import Held
 from domain.canonical import comparable
+from domain.decisions.naming import entity_of, meant
 from domain.errors import Refused, invalid
 from domain.facts import (
     DEFAULT_WING,
@@ -45,16 +46,12 @@ def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
     source, target = _source_of(asked, known)
     wing = asked.wing or (source.wing if source else DEFAULT_WING)
     wing = known.spelling("wing", wing)
-    subject, predicate = _names(known, asked.subject, asked.predicate)
+    predicate = known.spelling("predicate", asked.predicate)
     valid_from = now if asked.valid_from is None else asked.valid_from
     valid_to = ENDLESS if asked.valid_to is None else asked.valid_to
     if valid_to <= valid_from:
         raise invalid("valid_to", "is not after valid_from", "Give an end after the start.")
-    standing = _standing(known, wing, subject, predicate, comparable(asked.object))
-    holder = next(
-        (one for one in standing if one.valid_from <= valid_from and valid_to <= one.valid_to),
-        None,
-    )
+    subject, holder = _held_already(known, asked, wing, predicate, (valid_from, valid_to))
     payload: dict[str, Any] = {
         "wing": wing,
         "subject": subject,
@@ -74,19 +71,17 @@ def decide_add(asked: KgAddAsks, known: Known, now: int) -> Decided:
 
 def decide_invalidate(asked: KgInvalidateAsks, known: Known, now: int) -> Decided:
     """Resolve an invalidate: which assertions end; ended by then already is a duplicate."""
-    subject, predicate = _names(known, asked.subject, asked.predicate)
-    wing = _wing_holding(asked.wing, known, subject, predicate, asked.object)
+    predicate = known.spelling("predicate", asked.predicate)
     ended = now if asked.ended is None else asked.ended
-    rows = _held(known, wing, subject, predicate).find(
-        Assertion, "object_key", comparable(asked.object)
-    )
+    wing, subject, object = meant(known, asked.wing, asked.subject, predicate, asked.object, ended)
+    rows = _held(known, wing, subject, predicate).find(Assertion, "object_key", comparable(object))
     target = _existence(known, rows, asked.object)
     ending = [row for row in rows if row.valid_to > ended]
     payload: dict[str, Any] = {
         "wing": wing,
         "subject": subject,
         "predicate": predicate,
-        "object": asked.object,
+        "object": object,
         "ended": ended,
         "fact_ids": [row.id for row in ending],
         "duplicate": bool(rows) and not ending,
@@ -99,19 +94,21 @@ def decide_invalidate(asked: KgInvalidateAsks, known: Known, now: int) -> Decide
 
 def decide_supersede(asked: KgSupersedeAsks, known: Known, now: int) -> Decided:
     """Resolve a supersede: what ends, what opens; one in effect already is a duplicate."""
-    if comparable(asked.old_object) == comparable(asked.new_object):
-        raise Refused("facts::same", "old_object and new_object are the same.", "Name two objects.")
-    subject, predicate = _names(known, asked.subject, asked.predicate)
-    wing = _wing_holding(asked.wing, known, subject, predicate, asked.old_object)
+    predicate = known.spelling("predicate", asked.predicate)
     at = now if asked.at is None else asked.at
+    wing, subject, old_object = meant(
+        known, asked.wing, asked.subject, predicate, asked.old_object, at
+    )
+    if comparable(asked.new_object) in (comparable(asked.old_object), comparable(old_object)):
+        raise Refused("facts::same", "old_object and new_object are the same.", "Name two objects.")
     held = _held(known, wing, subject, predicate)
-    old = held.find(Assertion, "object_key", comparable(asked.old_object))
+    old = held.find(Assertion, "object_key", comparable(old_object))
     target = _existence(known, old, asked.old_object)
     payload: dict[str, Any] = {
         "wing": wing,
         "subject": subject,
         "predicate": predicate,
-        "old_object": asked.old_object,
+        "old_object": old_object,
         "new_object": asked.new_object,
         "at": at,
         "duplicate": False,
@@ -143,6 +140,20 @@ def decide_declare(asked: KgDeclarePredicateAsks, known: Known, now: int) -> Dec
     return Decided(payload | {"wing": scope} if asked.wing else payload)
 
 
+def _held_already(
+    known: Known, asked: KgAddAsks, wing: str, predicate: str, when: tuple[int, int]
+) -> tuple[str, Assertion | Fact | None]:
+    """The subject of an add, and what holds it already: a name is its entity, where the fact does
+    not stand under the name itself from before the two were one.
+    """
+    entity = entity_of(known, asked.subject, wing)
+    for subject in dict.fromkeys((entity, known.spelling("subject", asked.subject))):
+        for one in _standing(known, wing, subject, predicate, comparable(asked.object)):
+            if one.valid_from <= when[0] and when[1] <= one.valid_to:
+                return subject, one
+    return entity, None
+
+
 def _source_of(asked: KgAddAsks, known: Known) -> tuple[Text | None, str | None]:
     """The text that a fact was learnt from, and whether it was seen."""
     if asked.source_drawer_id is None:
@@ -155,20 +166,6 @@ def _source_of(asked: KgAddAsks, known: Known) -> tuple[Text | None, str | None]
             "Give the id of a stored drawer, or name the wing and leave the source out.",
         )
     return text, "unverified" if text is None else "known"
-
-
-def _wing_holding(wing: str | None, known: Known, subject: str, predicate: str, object: str) -> str:
-    """The wing that is named, else the one in which the fact stands."""
-    if wing is not None:
-        return known.spelling("wing", wing)
-    found = known.fact_wings(subject, predicate, object)
-    if len(found) > 1:
-        raise Refused(
-            "facts::ambiguous",
-            f"This fact stands in more than one wing: {', '.join(found)}.",
-            "Name the wing.",
-        )
-    return found[0] if found else known.spelling("wing", DEFAULT_WING)
 
 
 def _existence(known: Known, rows: Sequence[Assertion], object: str) -> str:
@@ -192,10 +189,6 @@ def _in_effect(held: Held, old: Sequence[Assertion], new_key: str) -> Assertion 
     led_to = {row.successor for row in old if row.successor_key == new_key}
     standing = held.find(Assertion, "object_key", new_key) if led_to else []
     return next((row for row in standing if row.id in led_to and row.valid_to == ENDLESS), None)
-
-
-def _names(known: Known, subject: str, predicate: str) -> tuple[str, str]:
-    return known.spelling("subject", subject), known.spelling("predicate", predicate)
 
 
 def _standing(
