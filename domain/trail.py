@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from domain.canonical import NotStorable, canonical, comparable, storable
+from domain.errors import Damaged
 from domain.gate import SESSION_MODES
 from domain.instants import ENDLESS
 from domain.operation import Context, Draft, Operation
@@ -29,6 +30,20 @@ ASKED_BYTES_MAX: Final = 64 * 1024
 _IDS: Final = ("id", "drawer_id", "fact_id", "op_id")
 _ASKED_IDS: Final = ("drawer_id", "fact_id", "op_id", "id")
 _ENTITIES: Final = ("entity", "subject", "object")
+
+
+def damaged(segment: str, reason: object) -> Damaged:
+    """The error of a segment that is not as it was written.
+
+    Args:
+        segment: the name of its file.
+    """
+    return Damaged(
+        "trail::damaged",
+        f"{segment} of the audit trail is damaged: {reason}.",
+        f"Move {segment} out of the folder `trail` of the palace, and keep it: the trail goes on "
+        "without that month. Memory is not affected.",
+    )
 
 
 class Seen(NamedTuple):

@@ -1,7 +1,8 @@
 """Looking for what could harm a palace, before it does.
 
 Protects a person's evening: each check says in one line what was looked at and, where something is
-wrong, what to do. Changes nothing of the palace. May not read what is in it: see `replay.verify`.
+wrong, what to do. Changes nothing of the palace. May not read what memory holds: see
+`replay.verify`; the trail, which nothing else verifies, is read here.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from domain.errors import PalaceError, Unusable
+from domain.trail import damaged
 from palacelog import folder as folders
 from palacelog.folder import PalaceFolder
 from palacelog.settings import PALACE_VARIABLE, Settings, load
 from projections.generations import CURRENT_FILE, Generations
+from projections.trail import segments
 from projections.views import Views
 from replay.log import Log
 from replay.storage_errors import storage_error
+from replay.verify_trail import verify_segment
 from replay.witness import check
 from replay.write_lock import WriteLock
 
@@ -95,6 +100,7 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     checks.append(_lock(folder))
     checks.append(_checked("log", lambda: _log(folder)))
     checks.append(_views_or_not(folder))
+    checks += _trail(folder)
     return [*checks, *_leftovers(folder)]
 
 
@@ -229,6 +235,22 @@ def _views(folder: PalaceFolder) -> str:
         check(seen, log)
         lag = log.position() - seen.position
     return f"{lag} events behind the log" if lag else "up to date, and they fit the log"
+
+
+def _trail(folder: PalaceFolder) -> list[Check]:
+    """The segments of the trail that are damaged, each by itself; else that none is."""
+    found = segments(folder.trail)
+    checks = [_checked("trail", partial(_segment, path)) for path in found]
+    failed = [check for check in checks if check.failure is not None]
+    text = "months are as they were written" if len(found) != 1 else "month is as it was written"
+    return failed or [Check("trail", "ok", f"{len(found)} {text}")]
+
+
+def _segment(path: Path) -> str:
+    found = verify_segment(path)
+    if found:
+        raise damaged(path.name, found[0].message)
+    return path.name
 
 
 def _leftovers(folder: PalaceFolder) -> Iterator[Check]:

@@ -6,9 +6,11 @@ not write but where `replay.segment` has begun a transaction.
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -39,6 +41,7 @@ from domain.operation import Operation
 from domain.trail import READ, REFUSED, Activity, Note, Noted, Told, TrailFilter
 from projections.tables import Prepared
 
+_SEGMENT: Final = re.compile(r"\d{4}-\d{2}\.db")
 _B: Any = bindparam
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 DAY: Final = 86_400_000_000
@@ -127,8 +130,16 @@ _PAGE: Final = Prepared(
 )
 _TOTAL: Final = Prepared(select(func.count()).where(*_CHOSEN))
 _BY_OP: Final = Prepared(select(*_LINE).where(noted.c.op_id == _B("op_id")))
-_stored = table("stored_events", column("rowid"), column("state"))
+_stored = table(
+    "stored_events",
+    *(column(name) for name in ("rowid", "originator_id", "originator_version", "state")),
+)
 _STATE: Final = Prepared(select(_stored.c.state).where(_stored.c.rowid == _B("place")))
+_EVENTS_AND_LINES: Final = Prepared(
+    select(*_stored.c, *noted.c)
+    .select_from(_stored.outerjoin(noted, noted.c.place == _stored.c.rowid))
+    .order_by(_stored.c.rowid)
+)
 _DAY: Any = literal_column(f"noted.recorded_at / {DAY}")
 _ACTIVITY: Final = Prepared(
     select(
@@ -147,6 +158,14 @@ _COUNTS: Final = Prepared(
 _NOTE: Final = Prepared(insert(noted))
 _NAME: Final = Prepared(insert(named).on_conflict_do_nothing())
 _LOSE: Final = Prepared(insert(losses))
+
+
+def segments(folder: Path) -> list[Path]:
+    """The segments of a trail, the oldest month first; none where there is no folder."""
+    try:
+        return sorted(one for one in folder.iterdir() if _SEGMENT.fullmatch(one.name))
+    except OSError:
+        return []
 
 
 def create(cursor: sqlite3.Cursor) -> None:
@@ -173,7 +192,7 @@ def is_made(cursor: sqlite3.Cursor) -> bool:
 def write(cursor: sqlite3.Cursor, notes: Iterable[tuple[Note, Operation]], lost: int) -> None:
     """Make events findable, and keep how many calls were lost before them."""
     notes = list(notes)
-    _NOTE.many(cursor, (_row(note, operation) for note, operation in notes))
+    _NOTE.many(cursor, (line_of(operation, note.code, note.times) for note, operation in notes))
     _NAME.many(
         cursor,
         (
@@ -186,7 +205,13 @@ def write(cursor: sqlite3.Cursor, notes: Iterable[tuple[Note, Operation]], lost:
         _LOSE(cursor, calls=lost)
 
 
-def _row(note: Note, operation: Operation) -> dict[str, Any]:
+def line_of(operation: Operation, code: str | None, times: int) -> dict[str, Any]:
+    """The line that an event is found by.
+
+    Args:
+        code: of the refusal; None of a read.
+        times: how many calls it stands for.
+    """
     header = operation.header
     return {
         "place": operation.position,
@@ -204,10 +229,18 @@ def _row(note: Note, operation: Operation) -> dict[str, Any]:
         "memory_mode": header.memory_mode,
         "recorded_at": header.recorded_at,
         "logged_at": operation.logged_at,
-        "outcome": READ if note.code is None else REFUSED,
-        "code": note.code,
-        "times": note.times,
+        "outcome": READ if code is None else REFUSED,
+        "code": code,
+        "times": times,
     }
+
+
+def events_and_lines(
+    cursor: sqlite3.Cursor,
+) -> Iterator[tuple[int, str, int, bytes, dict[str, Any]]]:
+    """Every event as it is stored (place, stream, number, state), with the line beside it."""
+    for place, stream, local_seq, state, *line in _EVENTS_AND_LINES(cursor):
+        yield place, stream, local_seq, state, dict(zip(noted.c.keys(), line, strict=True))
 
 
 def page(cursor: sqlite3.Cursor, chosen: TrailFilter, limit: int) -> list[Noted]:

@@ -29,11 +29,13 @@ from domain.trail import (
     TrailCounts,
     TrailFilter,
     asked_bytes,
+    damaged,
     seen_in,
     storable_context,
 )
 from projections import trail as tables
 from projections.sqlite import connect, snapshot
+from replay import unnoted
 from replay.gathering import Gathering
 from replay.segment import Segment
 from replay.storage_errors import in_words
@@ -45,8 +47,9 @@ Reads = Literal["full", "digest", "off"]
 FLUSH_SECONDS: Final = 0.25
 LOCK_SECONDS: Final = 5.0
 EVENTS_PER_WAL_MOVE: Final = 2_000
-_SEGMENT: Final = re.compile(r"\d{4}-\d{2}\.db")
+_OF_MONTH: Final = re.compile(rf"(\d{{4}}-\d{{2}})(\.db|\.db-wal|\.db-shm|\{unnoted.SUFFIX})")
 _FAILURES: Final = (sqlite3.Error, OSError, PalaceError)
+_UNREADABLE: Final = (sqlite3.Error, ValueError, KeyError, TypeError)
 
 
 class Trail:
@@ -168,7 +171,11 @@ class Trail:
             except _FAILURES:
                 self._close_segments()
                 with self._door:
-                    self._lost += left
+                    lost, self._lost = self._lost + left, 0
+                # A segment that can be written takes what no file can hold now.
+                lost -= unnoted.count(self._folder, _month(self._system.now()), lost)
+                with self._door:
+                    self._lost += lost
 
     def close(self) -> None:
         """Write what waits and close every file. Idempotent."""
@@ -241,13 +248,14 @@ class Trail:
         self._segments.clear()
 
     def _drop_old(self) -> None:
-        """Remove the segments whose whole month is past what is kept."""
+        """Remove what is of months that are wholly past what is kept."""
         oldest = self._system.now() - self._retention_days * tables.DAY
-        for path in self._files():
-            if _end_of(path.stem) <= oldest:
-                for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        with suppress(OSError):
+            for path in list(self._folder.iterdir()):
+                of = _OF_MONTH.fullmatch(path.name)
+                if of is not None and _end_of(of[1]) <= oldest:
                     with suppress(OSError):
-                        (self._folder / name).unlink()
+                        path.unlink()
 
     # reading
 
@@ -256,9 +264,9 @@ class Trail:
 
         A segment that cannot be read counts as empty: the palace's state must be readable.
         """
-        noted = 0
         with self._door:
             noted, lost = self._gathered.waiting, self._lost
+        lost += unnoted.counted(self._folder)
         for path in self._files():
             with suppress(*_FAILURES), self._cursor(path) as cursor:
                 if cursor is not None:
@@ -331,7 +339,7 @@ class Trail:
     @contextmanager
     def _cursor(self, path: Path) -> Iterator[sqlite3.Cursor | None]:
         """A snapshot of a segment; None of one that another process is just making."""
-        with self._reading:
+        with self._reading, _named(path.name):
             connection = self._readers.get(path.stem)
             if connection is None:
                 connection = connect(path, synchronous="NORMAL", read_only=True)
@@ -343,21 +351,28 @@ class Trail:
             try:
                 with snapshot(connection) as cursor:
                     yield cursor
-            except sqlite3.Error:
+            except _UNREADABLE:
                 self._readers.pop(path.stem, connection).close()
                 raise
 
     def _files(self) -> list[Path]:
         """The segments, the newest month first."""
-        try:
-            found = [one for one in self._folder.iterdir() if _SEGMENT.fullmatch(one.name)]
-        except OSError:
-            return []
-        found.sort(reverse=True)
+        found = tables.segments(self._folder)[::-1]
         with self._reading:
             for gone in self._readers.keys() - {path.stem for path in found}:
                 self._readers.pop(gone).close()
         return found
+
+
+@contextmanager
+def _named(segment: str) -> Iterator[None]:
+    """What cannot be read within is named as damage of a segment; trouble around it is not."""
+    try:
+        yield
+    except sqlite3.OperationalError:
+        raise
+    except _UNREADABLE as error:
+        raise damaged(segment, error) from error
 
 
 def _month(instant: int) -> str:

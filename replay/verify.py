@@ -70,7 +70,7 @@ def _witness(views_folder: Path, about: About | None) -> tuple[Checkpoint | None
     """How far the views had seen the log, read before the log is."""
     try:
         with _views(views_folder) as cursor:
-            findings = _integrity(cursor, "views")
+            findings = integrity(cursor, "views")
             seen = read_checkpoint(cursor)
     except Damaged as error:
         return None, [_of_file("views::checkpoint", error.message)]
@@ -86,7 +86,7 @@ def _verify_log(
 ) -> tuple[int, list[Finding]]:
     try:
         with _opened(log_path) as cursor:
-            damage = _integrity(cursor, "log")
+            damage = integrity(cursor, "log")
             last, findings = scan(cursor, witness, progress, intact=not damage)
             return last, findings + damage
     except sqlite3.DatabaseError as error:
@@ -94,7 +94,12 @@ def _verify_log(
         return 0, [Finding(1, upto, "log::unreadable", f"no event can be read: {error}")]
 
 
-def _integrity(cursor: sqlite3.Cursor, what: str) -> list[Finding]:
+def integrity(cursor: sqlite3.Cursor, what: str) -> list[Finding]:
+    """What SQLite finds wrong with a file.
+
+    Args:
+        what: the first part of the code: `log`, `views` or `trail`.
+    """
     try:
         rows = cursor.execute("PRAGMA integrity_check(20)").fetchall()
     except sqlite3.DatabaseError as error:

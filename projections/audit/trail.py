@@ -6,7 +6,7 @@ never writes one.
 
 from __future__ import annotations
 
-import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, Final
 import orjson
 from sqlalchemy import bindparam, column, select, table
 
+from domain.trail import damaged
 from projections import trail
 from projections.audit.schema import TRAIL
 from projections.audit.sources import Connection, append
@@ -22,7 +23,6 @@ from projections.reading import Reading
 from projections.sqlite import connect, snapshot
 from projections.tables import Prepared
 
-_SEGMENT: Final = re.compile(r"\d{4}-\d{2}\.db")
 _stored = table("stored_events", column("rowid"), column("state"))
 _COLUMNS: Final = tuple(name for name in TRAIL if name not in ("segment", "payload"))
 _SINCE: Final = Prepared(
@@ -44,17 +44,17 @@ class Trail:
     def catch_up(self, connection: Connection, reading: Reading, after: int) -> None:
         """Append what was noted since, and forget what the trail has dropped."""
         copied = dict(connection.execute(_COPIED).fetchall())
-        there = {path.stem: path for path in self._segments()}
+        there = {path.stem: path for path in trail.segments(self._folder)}
         for gone in copied.keys() - there.keys():
             connection.execute("DELETE FROM stored.trail WHERE segment = ?", [gone])
         for segment, path in sorted(there.items()):
             rows = _rows(segment, path, copied.get(segment, 0))
-            append(connection, "stored.trail", rows, lambda row: len(row[-1] or ""))
-
-    def _segments(self) -> list[Path]:
-        if not self._folder.is_dir():
-            return []
-        return [one for one in self._folder.iterdir() if _SEGMENT.fullmatch(one.name)]
+            try:
+                append(connection, "stored.trail", rows, lambda row: len(row[-1] or ""))
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                raise damaged(path.name, error) from error
 
 
 def _rows(segment: str, path: Path, after: int) -> Iterator[tuple[Any, ...]]:

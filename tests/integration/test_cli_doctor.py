@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +31,7 @@ def test_a_healthy_palace_is_told_so(line: CommandLine) -> None:
     assert {one["state"] for one in checks} == {"ok"}
     assert [one["name"] for one in checks] == [
         "python", "sqlite", "palace", "place", "privacy", "neighbours", "space", "settings",
-        "write lock", "log", "views",
+        "write lock", "log", "views", "trail",
     ]  # fmt: skip
 
 
@@ -116,3 +120,108 @@ def test_a_fault_of_sqlite_is_told_with_what_excludes_it(
     assert "write lock excludes it" in found(line, "sqlite")["message"]
     monkeypatch.setattr(doctor.sqlite3, "sqlite_version_info", (3, 51, 3))
     assert "fault" not in found(line, "sqlite")["message"]
+
+
+def flip_a_byte(segment: Path) -> None:
+    content = bytearray(segment.read_bytes())
+    content[content.index(b"the text that was looked for")] ^= 1
+    segment.write_bytes(content)
+
+
+def alter_a_line(segment: Path) -> None:
+    with closing(sqlite3.connect(segment)) as connection, connection:
+        connection.execute("UPDATE noted SET agent = 'nobody'")
+
+
+def forget_a_line(segment: Path) -> None:
+    with closing(sqlite3.connect(segment)) as connection, connection:
+        connection.execute("DELETE FROM noted WHERE place = 1")
+
+
+def lose_an_event(segment: Path) -> None:
+    with closing(sqlite3.connect(segment)) as connection, connection:
+        connection.execute("DELETE FROM stored_events WHERE rowid = 1")
+
+
+def lose_a_table(segment: Path) -> None:
+    with closing(sqlite3.connect(segment)) as connection, connection:
+        connection.execute("DROP TABLE losses")
+
+
+def cut_in_half(segment: Path) -> None:
+    segment.write_bytes(segment.read_bytes()[: segment.stat().st_size // 2])
+
+
+def write_over(segment: Path) -> None:
+    segment.write_bytes(b"no database " * 1_000)
+
+
+def put_a_folder_there(segment: Path) -> None:
+    segment.unlink()
+    segment.mkdir()
+
+
+@pytest.fixture
+def read(line: CommandLine) -> CommandLine:
+    """A palace whose trail has a segment of this month, and one of another month."""
+    line("add", "tea", "--wing", "home", "--room", "notes")
+    for number in range(3):
+        line("search", f"the text that was looked for {number}")
+    [segment] = (line.palace / "trail").glob("*.db")
+    shutil.copy(segment, segment.with_name("2099-12.db"))
+    return line
+
+
+@pytest.mark.parametrize("which", ["this month", "another month"])
+@pytest.mark.parametrize(
+    "damage",
+    [flip_a_byte, alter_a_line, forget_a_line, lose_an_event, lose_a_table, cut_in_half,
+     write_over, put_a_folder_there],
+)  # fmt: skip
+def test_a_damaged_month_of_the_trail_is_named_and_the_palace_goes_on_answering(
+    read: CommandLine, damage: Callable[[Path], None], which: str
+) -> None:
+    trail, digests = read.palace / "trail", read("digest")
+    this, other = sorted(path.name for path in trail.glob("*.db"))
+    name = this if which == "this month" else other
+    damage(trail / name)
+    ended = read.run("doctor")
+    assert ended.code == 4
+    [check] = [one for one in ended.answer["checks"] if one["name"] == "trail"]
+    assert (check["state"], check["code"]) == ("fail", "palacelog::trail::damaged")
+    assert name in check["message"]
+    assert name in check["help"]
+
+    assert read("digest") == digests
+    assert read("list")["total"] == read("search", "tea")["total"] == 1
+    assert read("status")["head"] == read("log", "list")["total"] == 1
+    read("add", "coffee", "--wing", "home", "--room", "notes")
+    assert read("list")["total"] == 2
+
+    (trail / name).rename(read.palace.parent / "kept")
+    assert found(read, "trail")["state"] == "ok"
+    assert read("log", "list", "--reads", "--outcome", "all")["total"] > 0
+
+
+@pytest.mark.parametrize("damage", [cut_in_half, write_over, put_a_folder_there])
+def test_what_a_damaged_month_cannot_take_is_counted_as_lost(
+    read: CommandLine, damage: Callable[[Path], None]
+) -> None:
+    [segment] = [one for one in (read.palace / "trail").glob("*.db") if one.stem != "2099-12"]
+    damage(segment)
+    assert read("status")["trail"]["lost"] == 0
+    for _ in range(3):
+        read("list")
+    assert read("status")["trail"]["lost"] == 4
+    segment.rename(read.palace.parent / "kept")
+    read("list")
+    assert read("status")["trail"]["lost"] == 5
+    assert read("log", "list", "--reads", "--tool", "list_drawers")["total"] == 1
+
+
+def test_what_a_damaged_month_is_asked_for_is_refused_with_its_name(read: CommandLine) -> None:
+    write_over(read.palace / "trail" / "2099-12.db")
+    for words in (("log", "list", "--reads"), ("audit",), ("audit", "sql", "FROM trail")):
+        with read.stops(4, "trail::damaged", names="2099-12.db"):
+            read(*words)
+        assert "Move 2099-12.db out" in read.stopped["help"]

@@ -291,6 +291,20 @@ def test_whole_months_are_dropped_when_they_are_past_what_is_kept(
     assert listed(ada, tool="list_drawers") == [("list_drawers", "accepted")]
 
 
+def test_what_was_lost_in_a_month_is_forgotten_with_it(
+    clock: FrozenDateTimeFactory, ada: Device
+) -> None:
+    (ada.folder / "trail").mkdir()
+    (ada.folder / "trail" / "2026-03.lost").write_bytes(b"...")
+    assert ada.status()["trail"]["lost"] == 3
+    clock.move_to("2026-06-29T23:59:59Z")
+    ada.reopen()
+    assert ada.status()["trail"]["lost"] == 3
+    clock.move_to("2026-06-30T00:00:00Z")
+    ada.reopen()
+    assert ada.status()["trail"]["lost"] == 0
+
+
 def test_a_trail_that_cannot_be_written_breaks_no_read_and_is_counted(
     ada: Device, tea: str
 ) -> None:
