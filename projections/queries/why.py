@@ -32,7 +32,7 @@ READS_SHOWN: Final = 10
 """How many of the newest reads before a write are shown, and how many of those that count."""
 
 _B: Any = bindparam
-_assertions, _sources = BELIEFS[Assertion], BELIEFS[Source]
+_assertions, _sources, _declared = BELIEFS[Assertion], BELIEFS[Source], BELIEFS[Declared]
 _ANY: Any = select(func.json_each(_B("ids")).table_valued("value").c.value)
 _OPENED_BY = Prepared(
     select(_sources.c.key, _sources.c.assertion_id).where(
@@ -54,6 +54,13 @@ _CHANGES = Prepared(
         _assertions.c.id.in_(_ANY),
         _assertions.c.believed_from <= _B("position"),
     )
+)
+_DECLARATIONS = Prepared(
+    select(*fields_of(Declared), _declared.c.believed_from, _declared.c.believed_until)
+    .where(
+        _declared.c.predicate_key == _B("predicate"), _declared.c.believed_from <= _B("position")
+    )
+    .order_by(_declared.c.rank)
 )
 _POSITIONS = Prepared(
     select(tables.operations.c.position).where(
@@ -125,10 +132,9 @@ def _of_fact(reading: Reading, fact_id: str) -> _Grounds | None:
     positions = {position for position, _ in sources}
     for opened, closed in reading.rows(_CHANGES, key=key, ids=listed):
         positions |= {at for at in (opened, closed) if at <= reading.position}
-    if fact is not None:
-        cutting = [row.op_id for row in rows if _cuts(row, fact)]
-        cut_by = reading.rows(_POSITIONS, ids=orjson.dumps(cutting).decode())
-        positions |= {position for (position,) in cut_by}
+    stated = next(row for row in rows if row.id == assertion_id) if fact is None else fact.newest
+    ended = stated.valid_from if fact is None else fact.valid_to
+    positions |= _cut_by(reading, rows, stated, ended, min(positions))
     rests_on = list(dict.fromkeys(drawer for _, drawer in sources if drawer is not None))
     return _Grounds(
         "fact",
@@ -147,14 +153,39 @@ def _showing(reading: Reading, rows: list[Assertion], assertion_id: str) -> Fact
     return next((fact for fact in facts if assertion_id in fact.ids), None)
 
 
-def _cuts(row: Assertion, fact: Fact) -> bool:
-    """Whether an assertion of another object ends the fact, of a predicate with one value."""
-    newest = fact.newest
-    return (
-        row.object_key != newest.object_key
-        and row.valid_from == fact.valid_to
-        and row.valid_from < newest.valid_to
-    )
+def _cut_by(
+    reading: Reading, rows: list[Assertion], stated: Assertion, ended: int, opened: int
+) -> set[int]:
+    """The positions of what ended a fact of a predicate with one value: assertions of other
+    objects, and the declaration where that came after both.
+    """
+    cutting = [
+        row.op_id
+        for row in rows
+        if row.object_key != stated.object_key
+        and row.valid_from == ended
+        and row.valid_from < min(row.valid_to, stated.valid_to)
+    ]
+    found = reading.rows(_POSITIONS, ids=orjson.dumps(cutting).decode())
+    positions = {position for (position,) in found}
+    single = _single_since(reading, stated) if positions else None
+    if single is not None and single > max(min(positions), opened):
+        positions.add(single)
+    return positions
+
+
+def _single_since(reading: Reading, row: Assertion) -> int | None:
+    """The position since which a predicate has had one value at a time; None where it has many."""
+    rows = reading.rows(_DECLARATIONS, predicate=row.predicate_key)
+    changes = {at for *_, since, until in rows for at in (since, until) if at <= reading.position}
+    found = None
+    for at in sorted(changes):
+        held = [Declared(*fields) for *fields, since, until in rows if since <= at < until]
+        if not single_valued(held, row.wing_key, row.predicate_key):
+            found = None
+        elif found is None:
+            found = at
+    return found
 
 
 def _operation(reading: Reading, operation: Operation, sought: frozenset[str]) -> dict[str, Any]:

@@ -107,6 +107,43 @@ def test_what_cut_the_fact_of_a_predicate_with_one_value_is_told(
     assert [one["agent"] for one in ada.why(id=fact)["operations"]] == ["a", "b"]
 
 
+def test_a_declaration_that_ended_a_fact_is_told(
+    clock: FrozenDateTimeFactory, fleet: Fleet
+) -> None:
+    ada, bob = fleet.devices("ada", "bob")
+    fact = ada.by(agent="a").kg_add(**CITY, object="Lyon")["fact_id"]
+    clock.tick(60)
+    after = ada.by(agent="b").kg_add(**CITY, object="Oslo")["fact_id"]
+    clock.tick(60)
+    ada.by(agent="other").kg_declare_predicate(predicate="pet", cardinality="one")
+    ada.by(agent="c").kg_declare_predicate(predicate="city", cardinality="many")
+    ada.by(agent="d").kg_declare_predicate(predicate="City", cardinality="one")
+    ada.by(agent="e").kg_declare_predicate(predicate="city", cardinality="one")
+
+    def by(device: Device, id: str = fact, **moment: str) -> list[str]:
+        return [one["agent"] for one in device.why(id=id, **moment)["operations"]]
+
+    assert ada.objects() == ["Oslo"]
+    assert by(ada) == ["a", "b", "d"]
+    assert by(ada, after) == ["b"]
+    assert by(ada, known_at="@4") == ["a"]
+    deliver(ada.house, bob.house)
+    assert by(bob) == ["a", "b", "d"]
+    rebuild(ada.house.log, ada.house.generations, ada.house.lock)
+    assert by(ada) == ["a", "b", "d"]
+    ada.by(agent="f").kg_declare_predicate(predicate="city", cardinality="many", wing="facts")
+    assert by(ada) == ["a"]
+
+
+def test_a_declaration_that_left_nothing_of_a_fact_is_told(ada: Device) -> None:
+    fact = ada.by(agent="a").kg_add(**CITY, object="Lyon", valid_from="2026")["fact_id"]
+    ada.by(agent="b").kg_add(**CITY, object="Oslo", valid_from="2026")
+    assert [one["agent"] for one in ada.why(id=fact)["operations"]] == ["a"]
+    ada.by(agent="c").kg_declare_predicate(predicate="city", cardinality="one")
+    assert ada.objects() == ["Oslo"]
+    assert [one["agent"] for one in ada.why(id=fact)["operations"]] == ["a", "b", "c"]
+
+
 def test_all_that_changed_a_drawer_is_told_under_any_id_of_its_lineage(
     clock: FrozenDateTimeFactory, ada: Device
 ) -> None:
