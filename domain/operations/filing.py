@@ -5,10 +5,11 @@ Protects the border of the drawers, as `operations.drawers` does for one; holds 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from domain.identity import is_diary_id
 from domain.operations.common import (
     Answers,
     Asks,
@@ -71,18 +72,30 @@ class DiaryWriteAsks(Writes):
     wing: PlaceName | None = Field(None, description="Default: `wing_` and the agent's name.")
 
 
+class EntryMetadata(Records):
+    """What an entry says beside its text."""
+
+    topic: RecordedName | None = None
+
+
 class DiaryWriteRecords(Records):
     """An entry with its id and place resolved; `valid_from` is when it was written."""
 
     drawer_id: str
     wing: RecordedPlace
-    room: RecordedPlace
+    room: Literal["diary"]
     content: str
     added_by: RecordedName
     valid_from: RecordedInstant
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    metadata: EntryMetadata = Field(default_factory=EntryMetadata)
     revives: list[str] = Field(default_factory=list)
     duplicate: bool = False
+
+    @model_validator(mode="after")
+    def _is_an_entry(self) -> Self:
+        if not is_diary_id(self.drawer_id, self.wing, self.content):
+            raise ValueError("drawer_id is not that of this entry")
+        return self
 
 
 class DiaryWriteAnswers(WriteAnswers):

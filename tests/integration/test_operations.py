@@ -161,8 +161,9 @@ def test_no_value_of_any_argument_is_answered_with_a_crash(ada: Device, tool: st
 
 
 @every_write
+@pytest.mark.usefixtures("clock")
 def test_null_is_the_same_as_left_out(ada: Device, fleet: Fleet, tool: str) -> None:
-    """Clients send null for what they do not mean."""
+    """Clients send null for what they do not mean; ids that hold the time are equal at one time."""
     bob = fleet.device("bob")
     known = furnished(ada)
     given, of_bob = SAMPLES[tool](known), SAMPLES[tool](furnished(bob))
