@@ -68,6 +68,10 @@ class Audit:
         answer: dict[str, Any] = asking.plain(self.ask(question))
         return answer
 
+    def days_of_devices(self, window: Window) -> dict[str, Any]:
+        """Operations per day and device."""
+        return self.ask(lambda connection: questions.days_of_devices(connection, window))
+
     def sql(self, text: str, limit: int) -> dict[str, Any]:
         """The rows of a person's SELECT; a read that is noted.
 

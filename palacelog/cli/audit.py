@@ -205,14 +205,15 @@ def plot(
     invocation = asked_now(context)
     from palacelog import picture
 
-    if png is not None:
-        picture.check(png)
-    with _audit(invocation) as audit:
-        document = audit.activity(_window(invocation, since, before))
+    window = _window(invocation, since, before)
     if png is None:
+        with _audit(invocation) as audit:
+            document = audit.activity(window)
         output.show(invocation.as_json, document, lambda: _bars(document))
         return
-    picture.draw(document, png)
+    picture.check(png)
+    with _audit(invocation) as audit:
+        picture.draw(audit.days_of_devices(window)["days"], png)
     output.show(invocation.as_json, {"file": str(png)})
 
 

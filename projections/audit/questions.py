@@ -23,6 +23,9 @@ _TOOLS: Final = f"""
 SELECT tool, count(*) AS operations
 {_CHOSEN} GROUP BY tool ORDER BY operations DESC, tool"""
 _DAYS: Final = f"SELECT {_DAY}, count(*) AS operations {_CHOSEN} GROUP BY day ORDER BY day"
+_DAYS_OF_DEVICES: Final = f"""
+SELECT {_DAY}, device, count(*) AS operations
+{_CHOSEN} GROUP BY day, device ORDER BY day, device"""
 _AGENTS: Final = f"""
 SELECT agent, count(*) AS operations, count(DISTINCT session) AS sessions
 {_CHOSEN} AND agent IS NOT NULL
@@ -43,6 +46,11 @@ def activity(connection: DuckDBPyConnection, window: Window) -> dict[str, Any]:
         "devices": _rows(connection, _DEVICES, window),
         "tools": _rows(connection, _TOOLS, window),
     }
+
+
+def days_of_devices(connection: DuckDBPyConnection, window: Window) -> dict[str, Any]:
+    """How many operations were recorded on each day on each device."""
+    return {"days": _rows(connection, _DAYS_OF_DEVICES, window)}
 
 
 def agents(connection: DuckDBPyConnection, window: Window) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -297,14 +297,18 @@ def test_a_picture_needs_its_library_and_says_so(line: CommandLine, tmp_path: Pa
     assert "palacelog[plot]" in line.stopped["help"]
     with line.stops(2, "input::invalid", names=".png"):
         line("audit", "plot", "--png", tmp_path / "activity.jpg")
-    assert "matplotlib" not in sys.modules
+    assert not list(tmp_path.glob("activity.*"))
 
 
-def test_a_picture_is_drawn_where_the_library_is(line: CommandLine, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    file = tmp_path / "activity.png"
+def test_a_picture_is_drawn_into_the_file_that_is_named(line: CommandLine, tmp_path: Path) -> None:
+    file, none = tmp_path / "activity.png", tmp_path / "none.png"
     assert line("audit", "plot", "--png", file) == {"file": str(file)}
-    assert file.read_bytes().startswith(b"\x89PNG")
+    line("audit", "plot", "--png", none, "--before", "2020")
+    heads = [one.read_bytes()[:24] for one in (file, none)]
+    assert heads[0] == heads[1]
+    assert struct.unpack(">8s4x4sII", heads[0]) == (b"\x89PNG\r\n\x1a\n", b"IHDR", 1500, 750)
+    with line.stops(2, "input::file", names="nowhere"):
+        line("audit", "plot", "--png", tmp_path / "nowhere" / "activity.png")
 
 
 def test_a_time_that_is_none_is_named(line: CommandLine) -> None:
