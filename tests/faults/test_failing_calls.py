@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 import pytest
 
+from domain.catalog import CATALOG
 from domain.operation import Recorded
 from palacelog.bootstrap import House, create_palace, open_palace
 from replay.outbox import acknowledge, export_outbox, write_receipt
@@ -24,10 +25,19 @@ from tests.faults.damage import copied
 from tests.faults.failing import FULL, IO_ERROR, Fault, failing
 from tests.faults.judging import error_of, goes_on, unbroken
 from tests.faults.work import DAY, history, late_events, note, receive_all
-from tests.palaces import Machine, operations, rebuilt_equals_live, receive
+from tests.palaces import Fleet, Machine, operations, rebuilt_equals_live, receive
+from tests.samples import SAMPLES, furnished
 
 CODES = {IO_ERROR: "palacelog::storage::failed", FULL: "palacelog::storage::full"}
 CALLS_MAX = 500
+
+IN_HISTORY: list[str] = []
+"""The tools that `history` calls; it is run dry."""
+for _ in history(lambda tool, _: IN_HISTORY.append(tool) or {"drawer_id": ""}, "dry"):
+    pass
+NOT_IN_HISTORY = [
+    name for name, entry in CATALOG.items() if entry.writes and name not in IN_HISTORY
+]
 
 Attempt = Callable[[House], object]
 ALONE, LASTING = False, True
@@ -113,6 +123,20 @@ def test_a_write_whose_nth_call_fails_is_recorded_whole_or_not_at_all(
     tool, arguments = prepared(folder, nth)
     calls = each_call_fails(
         folder, lambda house: house.palace.call(tool, arguments), lasting=lasting
+    )
+    assert calls > 30
+
+
+@pytest.mark.parametrize("tool", NOT_IN_HISTORY)
+def test_each_other_write_whose_nth_call_fails_is_recorded_whole_or_not_at_all(
+    tool: str, room: Path
+) -> None:
+    fleet = Fleet(room / tool)
+    ada = fleet.device("ada")
+    arguments = SAMPLES[tool](furnished(ada))
+    fleet.close()
+    calls = each_call_fails(
+        ada.folder, lambda house: house.palace.call(tool, arguments), lasting=LASTING
     )
     assert calls > 30
 
