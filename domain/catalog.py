@@ -24,6 +24,7 @@ from domain.decisions import tunnels as decide_tunnels
 from domain.decisions.publishing import answer_publish, decide_publish
 from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
+from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS
 from domain.entities import ENTITIES
 from domain.facts import FACTS, PREDICATES
 from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
@@ -213,6 +214,7 @@ ACKNOWLEDGED: Final = "acknowledged"
 RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {
     ACKNOWLEDGED: system.AcknowledgedRecords,
     CONFIGURATION_RECORDED: system.ConfigurationRecordedRecords,
+    EMBEDDER_CHANGED: system.EmbedderChangedRecords,
 }
 
 
@@ -223,7 +225,8 @@ def records_of(tool: str) -> type[Records] | None:
 
 
 FOLDS: Final = {entry.fold.name: entry.fold for entry in _ENTRIES if entry.fold is not None} | {
-    CONFIGURATION.name: CONFIGURATION
+    CONFIGURATION.name: CONFIGURATION,
+    EMBEDDERS.name: EMBEDDERS,
 }
 
 
@@ -233,6 +236,8 @@ def folds_of(tool: str) -> tuple[Fold, ...]:
         return tuple(FOLDS.values())
     if tool == CONFIGURATION_RECORDED:
         return (CONFIGURATION,)
+    if tool == EMBEDDER_CHANGED:
+        return (EMBEDDERS,)
     if tool == PUBLISH:
         return DRAWERS, FACTS, PREDICATES, ENTITIES, TUNNELS
     entry = CATALOG.get(tool)

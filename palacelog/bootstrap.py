@@ -18,6 +18,7 @@ from domain.identity import device_name_from, valid_device
 from domain.operation import Context
 from palacelog import folder as folders
 from palacelog.configuring import record_configuration
+from palacelog.embedding import NO_EMBEDDER, Embedding
 from palacelog.palace import Palace
 from palacelog.settings import Settings, load
 from palacelog.system import System
@@ -109,11 +110,13 @@ def open_palace(
     *,
     system: System | None = None,
     progress: Progress = lambda done, total: None,
+    embeds: bool = False,
     **given: Any,
 ) -> House:
     """Open a palace.
 
     Args:
+        embeds: whether texts are embedded as they are written, not when they are searched for.
         progress: called with (folded, total) where views must be rebuilt first.
         given: settings that win over environment and file.
 
@@ -144,6 +147,10 @@ def open_palace(
     context = who(settings)
     trail = trail_of(folder, settings, log, system)
     palace = Palace(log, generations, writer, trail, system, zone=settings.zone, context=context)
+    if settings.vectors.embedder != NO_EMBEDDER:
+        palace.embedding = Embedding(
+            folder.vectors, settings.vectors, palace, background=embeds, context=context
+        )
     house = House(folder, settings, system, log, generations, lock, palace)
     try:
         record_configuration(palace, settings, context)

@@ -19,6 +19,7 @@ PALACE_FILE: Final = "palace.toml"
 LOG_FILE: Final = "log.db"
 VIEWS_FOLDER: Final = "views"
 TRAIL_FOLDER: Final = "trail"
+VECTORS_FOLDER: Final = "vectors"
 _NETWORK: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.rclone"}
 )
@@ -49,6 +50,11 @@ class PalaceFolder(NamedTuple):
     def trail(self) -> Path:
         """The segments of the audit trail."""
         return self.path / TRAIL_FOLDER
+
+    @property
+    def vectors(self) -> Path:
+        """The vector indexes, a folder for each embedder."""
+        return self.path / VECTORS_FOLDER
 
 
 def existing(path: Path) -> PalaceFolder:

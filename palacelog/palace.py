@@ -28,6 +28,7 @@ from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
 from domain.trail import UNKNOWN_TOOL
 from domain.travel import LOCAL, Leg, legs, merged, new_local_wings
+from palacelog.embedding import Embedding
 from palacelog.prepare import prepare
 from palacelog.readers import Readers
 from projections.generations import Generations
@@ -75,17 +76,20 @@ class Palace:
             context: who calls, where a call does not say.
         """
         self.log = log
-        self.writer = writer
+        self.writer: Final = writer
         self.trail = trail
         self._system = system
         self._zone = zone
         self._context = context
         self._readers = Readers(generations)
+        self.embedding: Embedding | None = None
         self._closing = threading.RLock()
 
     def close(self) -> None:
         """Finish what is being read and written, and close every file. Idempotent."""
         with self._closing:
+            if self.embedding is not None:
+                self.embedding.close()
             nobody_reads = self._readers.close()
             self.writer.close()
             self.trail.close()
@@ -171,6 +175,8 @@ class Palace:
             return payload if dry_run else self._record(at, draft, parts)
 
         done = self.writer.do(turn)
+        if self.embedding is not None:
+            self.embedding.written()
         return tried(entry, done) if isinstance(done, dict) else answer(entry, *done)
 
     def _record(self, at: Turn, draft: Draft, parts: list[Leg]) -> list[Operation]:
@@ -209,6 +215,7 @@ class Palace:
                     device=self.log.about.device,
                     as_of=as_of,
                     known_at=known_at,
+                    meaning=self.embedding,
                 )
 
     def _catch_up(self) -> None:

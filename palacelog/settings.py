@@ -58,6 +58,21 @@ class Memory(BaseModel):
     mode: Literal["flat", "rich"] = "flat"
 
 
+class VectorSettings(BaseModel):
+    """How texts are embedded.
+
+    Attributes:
+        embedder: of a palace in which nothing was embedded yet: `minilm`, `wordllama`, the path of
+            a folder, or `none`. Afterwards `reindex` changes it.
+        wait_seconds: how long a search waits for texts that are being embedded.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    embedder: str = Field("minilm", min_length=1)
+    wait_seconds: float = Field(2.0, ge=0, le=600)
+
+
 class Settings(BaseSettings):
     """How this process uses a palace.
 
@@ -71,6 +86,7 @@ class Settings(BaseSettings):
         agent, client, session, principal: who calls, where the caller does not say.
         audit: what the audit trail keeps (`[audit]`, `PALACELOG_AUDIT__READS`).
         memory: how memory is kept (`[memory]`, `PALACELOG_MEMORY__MODE`).
+        vectors: how texts are embedded (`[vectors]`, `PALACELOG_VECTORS__EMBEDDER`).
     """
 
     model_config = SettingsConfigDict(
@@ -93,6 +109,7 @@ class Settings(BaseSettings):
     principal: str | None = None
     audit: Audit = Audit()
     memory: Memory = Memory()
+    vectors: VectorSettings = VectorSettings()
 
     @field_validator("zone")
     @classmethod

@@ -18,9 +18,10 @@ _TAKE_IN: Final = (
     " SELECT rowid, searchable(content) FROM texts WHERE rowid > ? ORDER BY rowid"
 )
 _NUMBER: Final = (
-    "INSERT INTO numbered (number, drawer_id, wing_key, room_key, position, words, words_upto)"
+    "INSERT INTO numbered"
+    " (number, drawer_id, wing_key, room_key, position, words, words_upto, digest)"
     " SELECT texts.rowid, drawer_id, wing_key, room_key, position, words_in(size.sz),"
-    " ? + sum(words_in(size.sz)) OVER (ORDER BY texts.rowid)"
+    " ? + sum(words_in(size.sz)) OVER (ORDER BY texts.rowid), digest_of(content)"
     f" FROM texts JOIN {WORDS}_docsize size ON size.id = texts.rowid WHERE texts.rowid > ?"
 )
 _HELD: Final = (

@@ -20,6 +20,7 @@ from domain.operation import stamp_of
 from domain.operations.common import default_as_of
 from domain.ports import LogReader, TrailReader
 from projections import tables
+from projections.meaning import Meaning
 from projections.tables import BELIEFS, STILL_BELIEVED, Prepared
 from projections.views import read_checkpoint
 
@@ -128,6 +129,7 @@ class Reading(Rows):
         device: str,
         as_of: int | None = None,
         known_at: KnownAt | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         """Read through a cursor in a snapshot.
 
@@ -135,12 +137,14 @@ class Reading(Rows):
             now: the present, microseconds UTC.
             device: this palace's identity.
             as_of, known_at: the moment asked for; None for the present.
+            meaning: what ranks by meaning; None where the palace has no embedder.
         """
         super().__init__(cursor)
         self.log = log
         self.trail = trail
         self.now = now
         self.device = device
+        self.meaning = meaning
         self.checkpoint = read_checkpoint(cursor)
         self.moment = self._moment(as_of, known_at)
 
@@ -176,6 +180,7 @@ class Reading(Rows):
             now=self.now,
             device=self.device,
             known_at=known_at,
+            meaning=self.meaning,
         )
 
     def hidden(self, drawer_id: str) -> bool:

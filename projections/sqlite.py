@@ -10,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +33,8 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
             WAL readers need the shared memory file.
 
     In SQL, `folded(name)` is the comparable form of a name, `searchable(text)` is a text as the
-    full text index takes it in, and `words_in(size)` reads how many words it found there.
+    full text index takes it in, `words_in(size)` reads how many words it found there, and
+    `digest_of(text)` is its sha256.
     """
     if not path.exists():
         path.touch(mode=0o600)  # its WAL and shared memory take the mode over
@@ -52,6 +54,7 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     connection.create_function("folded", 1, comparable, deterministic=True)
     connection.create_function("searchable", 1, searchable, deterministic=True)
     connection.create_function("words_in", 1, _words_in, deterministic=True)
+    connection.create_function("digest_of", 1, _digest_of, deterministic=True)
     if read_only:
         connection.execute("PRAGMA query_only=ON")
     return connection
@@ -100,6 +103,10 @@ def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:
         connection.execute(f"PRAGMA wal_checkpoint({how})").fetchall()
     finally:
         connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
+
+
+def _digest_of(text: str) -> bytes:
+    return sha256(text.encode()).digest()
 
 
 def _words_in(size: bytes) -> int:

@@ -32,6 +32,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from domain.configuration import Configured
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
+from domain.embedders import Embedding
 from domain.entities import Alias, Link
 from domain.facts import Assertion, Declared, Source
 from domain.places import Place
@@ -39,7 +40,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 11
+VIEWS_SCHEMA: Final = 12
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -144,17 +145,22 @@ numbered = Table(
     Column("position", Integer, nullable=False),
     Column("words", Integer, nullable=False),
     Column("words_upto", Integer, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
     Index("numbered_by_position", "position"),
+    Index("numbered_by_digest", "digest"),
 )
-"""Each text in the full text index: numbered as it arrived, with the words in it and up to it, and
-where it lies, so that a search need not look at the texts themselves.
+"""Each text in the indexes of words and of vectors: numbered as it arrived, with the words in it
+and up to it, where it lies, and the sha256 of what was embedded, so that a search need not look at
+the texts themselves.
 """
 
 WORDS: Final = "words"
 WORD_PLACES: Final = "word_places"
+WORD_COUNTS: Final = "word_counts"
 _FULL_TEXT: Final = (
     f"CREATE VIRTUAL TABLE {WORDS} USING fts5(body, content='', tokenize=\"{TOKENIZER}\")",
     f"CREATE VIRTUAL TABLE {WORD_PLACES} USING fts5vocab({WORDS}, instance)",
+    f"CREATE VIRTUAL TABLE {WORD_COUNTS} USING fts5vocab({WORDS}, row)",
 )
 """The index itself holds no texts, and loses none: what is hidden is left out by a join."""
 
@@ -259,6 +265,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
         Superseding, "supersedings", ("drawer_id",), ("successor",), ("key",)
     ),
     Configured: _belief_table(Configured, "configurations", ("key",)),
+    Embedding: _belief_table(Embedding, "embeddings", ("key",)),
     Place: _belief_table(Place, "places", ("key",), ("wing_key",)),
     Assertion: _belief_table(
         Assertion,

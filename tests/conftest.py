@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import settings
 
+# Tests that are not of vectors need no model; those that are name an embedder.
+os.environ.setdefault("PALACELOG_VECTORS__EMBEDDER", "none")
 pytest.register_assert_rewrite("tests.folds", "tests.memory_engine")
 
 settings.register_profile("default", deadline=None, print_blob=True)

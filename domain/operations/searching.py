@@ -5,7 +5,7 @@ Protects the border of what is found; holds no rules (see `projections.queries`)
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -47,11 +47,23 @@ Query = Annotated[str, Field(max_length=QUERY_CHARACTERS_MAX), AfterValidator(_c
 BlockBytes = Annotated[int, Field(ge=256, le=BLOCK_BYTES_MAX)]
 
 
+AUTO: Final = "auto"
+LEXICAL: Final = "lexical"
+SEMANTIC: Final = "semantic"
+HYBRID: Final = "hybrid"
+
+
 class SearchAsks(Paged, Windows):
-    """Find drawers by the words in them."""
+    """Find drawers by the words in them and by what they mean."""
 
     query: Query = Field(description="Words; nothing in it is an operator.")
     limit: Limit = 10
+    ranking: Literal["auto", "lexical", "semantic", "hybrid"] = Field(
+        AUTO, description="By words, by meaning, or both; auto: both where both can be asked."
+    )
+    max_distance: float | None = Field(
+        None, ge=0, le=2, description="No drawer further from the question: 1 - cosine."
+    )
     wing: PlaceName | None = Field(None, description="Only in this wing.")
     room: PlaceName | None = Field(None, description="Only in rooms of this name.")
     tags: Tags = Field(default_factory=list, description="Only drawers that carry all of them.")
@@ -68,7 +80,8 @@ class Hit(Answers):
     wing: str
     room: str
     snippet: str
-    score: float = Field(description="BM25; more is better.")
+    score: float = Field(description="More is better; of `ranking`, not to be compared across.")
+    signals: dict[str, float] = Field(description="What the score is made of.")
     tags: list[str]
     source_file: str | None
     valid_from: str
@@ -79,6 +92,14 @@ class Hit(Answers):
     provenance: Provenance
 
 
+class DegradedShown(Answers):
+    """Why an answer is less than it could be."""
+
+    reason: str
+    lag: int = Field(description="Texts that have no vectors yet.")
+    help: str
+
+
 class SearchAnswers(Shown):
     """One page of what was found, best first, equal scores by id."""
 
@@ -86,6 +107,9 @@ class SearchAnswers(Shown):
     total: int = Field(description="On all pages; not counted beyond 200.")
     total_is_exact: bool
     words: list[str] = Field(description="What was looked for; common words are passed over.")
+    ranking: str = Field(description="What ranked: lexical, semantic or hybrid.")
+    embedder: str | None = Field(description="Whose vectors were asked.")
+    degraded: DegradedShown | None
     cursor: str | None
 
 

@@ -46,3 +46,18 @@ class ConfigurationRecordedRecords(Records):
     device: str = Field(min_length=1)
     settings: dict[str, Any]
     duplicate: bool = False
+
+
+class EmbedderChangedRecords(Records):
+    """Which embedder this device's search goes by from here on.
+
+    Attributes:
+        short: the short form of its identity.
+        embedder: the identity (see `projections.vectors.embedder.Identity`).
+        previous: the short form of the one before; None of the first.
+    """
+
+    short: str = Field(min_length=1)
+    embedder: dict[str, Any]
+    previous: str | None = None
+    duplicate: bool = False

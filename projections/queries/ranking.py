@@ -16,13 +16,12 @@ import orjson
 from sqlalchemy import Integer, bindparam, cast, column, func, literal_column, select, table
 
 from projections import tables
+from projections.meaning import SCORE_UNIT
 from projections.reading import Reading
 from projections.tables import Prepared
 from projections.text import Word
 from projections.tokens import stem
 
-SCORE_UNIT: Final = 1_000_000_000
-"""Scores are compared as whole billionths: equal ones are equal on every machine."""
 _SATURATION: Final = 1.2
 _LENGTH_WEIGHT: Final = 0.75
 _RARITY_MIN: Final = 1e-6
@@ -33,6 +32,7 @@ _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
 _words = table(tables.WORDS, column("rowid"))
 _places = table(tables.WORD_PLACES, column("term"), column("doc"))
+_counts = table(tables.WORD_COUNTS, column("term"), column("doc"))
 _UPTO = Prepared(
     select(_numbered.c.number, _numbered.c.words_upto)
     .where(_numbered.c.position <= _B("position"))
@@ -48,6 +48,12 @@ _HOLDING = Prepared(
         _places.c.doc <= _B("last"),
     )
     .group_by(_places.c.doc)
+)
+_HOLDERS = Prepared(select(func.max(_counts.c.doc)).where(_counts.c.term == _B("term")))
+_HOLDERS_THEN = Prepared(
+    select(func.count(func.distinct(_places.c.doc))).where(
+        _places.c.term == _B("term"), _places.c.doc <= _B("last")
+    )
 )
 
 
@@ -120,6 +126,27 @@ def ranked_then(reading: Reading, words: Sequence[Word]) -> str:
             scores[number] += weight * often / (often + _SATURATION * longer)
     whole = ((number, round(score * SCORE_UNIT)) for number, score in scores.items())
     return orjson.dumps(sorted(whole, key=lambda one: -one[1])).decode()
+
+
+def rarities(reading: Reading, words: Sequence[Word]) -> dict[str, float]:
+    """How rare each word is among the texts that had arrived by the reading's position, by its
+    stem: BM25's weight of it, above 0.
+    """
+    [(last, _)] = reading.rows(_UPTO) or [(0, 0)]
+    newest = reading.position == reading.checkpoint.position
+    found = {}
+    for word in words:
+        asked = stem(word.text)
+        [(holding,)] = (_HOLDERS if newest else _HOLDERS_THEN)(
+            reading.cursor, term=asked, last=last
+        ).fetchall()
+        found[asked] = _rarity(holding or 0, last)
+    return found
+
+
+def _rarity(holding: int, all_of_them: int) -> float:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)): never below 0, however common a word is."""
+    return math.log1p((all_of_them - holding + 0.5) / (holding + 0.5))
 
 
 def _matching() -> Any:

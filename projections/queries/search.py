@@ -1,41 +1,35 @@
 """Search: the drawers that answer a question best, out of those that may be shown.
 
 Protects the order of things: place, time and hiding are conditions on what is ranked, so that no
-hit is lost to one that is not shown. A page walks the ranking as far as it has lines to fill, and
-the total is counted as far as anybody would page.
+hit is lost to one that is not shown. An answer says what ranked it, and where that was less than
+it could have been.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import orjson
-from sqlalchemy import bindparam, exists, func, literal_column, or_, select
+from sqlalchemy import bindparam, exists, literal_column, select
 
-from domain.canonical import comparable
 from domain.drawers import Superseding, Support, newest
-from domain.instants import ENDLESS, show, shown
-from domain.operations.searching import SearchAsks
-from projections import tables
-from projections.queries import ranking
-from projections.queries.drawer_lists import held, showing, shows, true_within
+from domain.errors import Unusable
+from domain.instants import show, shown
+from domain.operations.searching import AUTO, HYBRID, LEXICAL, SEMANTIC, SearchAsks
+from projections import tables, text
+from projections.meaning import NO_EMBEDDER, SCORE_UNIT, Degraded, Found, Ranked, Wish
+from projections.queries import lexical, ranking
+from projections.queries.drawer_lists import showing
 from projections.queries.drawers import holds, shown_interval, state
+from projections.queries.filters import ShownDrawers
+from projections.queries.lexical import COUNTED_MAX
 from projections.queries.lines import provenance
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Origin, Reading, believed
 from projections.tables import BELIEFS, Prepared
-from projections.text import Sought, Word, asked, chosen, expression, snippet, sought
-from projections.tokens import stem, tokens
-
-COUNTED_MAX: Final = 200
-AHEAD: Final = 4
-FILTERED: Final = 10
-"""How many times a page's texts are ranked at first, and how many times these where there are
-filters: few of the best may not be shown, and few are equal where the page ends.
-"""
-_BEST: Final = 2**63 - 1
+from projections.text import Word
+from projections.tokens import stem
 
 _B: Any = bindparam
 _numbered, _texts, _operations = tables.numbered, tables.texts, tables.operations
@@ -64,46 +58,23 @@ _OF_TEXT: Final = 4
 _OF_ORIGIN: Final = _OF_TEXT + len(Origin._fields)
 
 
-class Found(NamedTuple):
-    """A drawer and how well it answers, in billionths."""
-
-    drawer_id: str
-    score: int
-
-
 class Page(NamedTuple):
     """What a search found.
 
     Attributes:
         total: on all pages, not counted beyond `COUNTED_MAX`.
         words: what was looked for.
+        ranking: what the order goes by.
+        embedder: whose vectors were asked; None where words alone rank.
     """
 
     found: Sequence[Found]
     more: bool
     total: int
     words: Sequence[Word]
-
-
-class _Filters(NamedTuple):
-    """Which conditions there are on a hit.
-
-    Attributes:
-        timed: some support of it is true within [:begin, :end).
-        newest: conditions on the support that shows.
-    """
-
-    wing: bool
-    room: bool
-    timed: bool
-    newest: bool
-
-
-_SOURCES: Final = {
-    "index": ranking.by_index,
-    "list": ranking.by_list,
-    "characters": ranking.by_characters,
-}
+    ranking: str
+    embedder: str | None = None
+    degraded: Degraded | None = None
 
 
 def search(reading: Reading, asked_for: SearchAsks) -> dict[str, Any]:
@@ -116,39 +87,94 @@ def search(reading: Reading, asked_for: SearchAsks) -> dict[str, Any]:
         "total": page.total,
         "total_is_exact": page.total < COUNTED_MAX,
         "words": [word.text for word in page.words],
+        "ranking": page.ranking,
+        "embedder": page.embedder,
+        "degraded": page.degraded and page.degraded._asdict(),
         "cursor": last and cursor_text("search", reading, asked_for, [last.score, last.drawer_id]),
     }
 
 
 def find(reading: Reading, asked_for: SearchAsks) -> Page:
-    """The drawers of one page."""
+    """The drawers of one page.
+
+    Raises:
+        Unusable: `palacelog::vectors::...`, meaning alone was asked for and cannot be now.
+        InvalidInput: a distance was given, and words alone rank.
+    """
     last = resume("search", reading, asked_for, asked_for.cursor, (int, str))
-    words = chosen(tokens(asked(asked_for.query)))
-    filters, given = _filters(reading, asked_for)
-    given |= {"last_score": last[0] if last else _BEST, "last_id": last[1] if last else ""}
-    if not words:
-        source = "characters"
-        given["literal"] = asked_for.query.strip()
-    elif reading.moment.known_at is None and reading.position == reading.checkpoint.position:
-        source = "index"
-        given["expression"] = expression(words)
-    else:
-        source = "list"
-        given["ranked"] = ranking.ranked_then(reading, words)
-    [(total,)] = reading.rows(_total(source, filters), **given)
-    found = _best(reading, source, filters, given, asked_for.limit, total)
-    return Page(found[: asked_for.limit], len(found) > asked_for.limit, total, words)
+    sought = lexical.sought_of(reading, asked_for)
+    ranked = _by_meaning(reading, asked_for, sought)
+    if isinstance(ranked, Ranked):
+        return _page(ranked, asked_for, sought.words, last)
+    count = lexical.total(reading, sought)
+    found = lexical.best(reading, sought, asked_for.limit, count, last)
+    more = len(found) > asked_for.limit
+    page = Page(found[: asked_for.limit], more, count, sought.words, LEXICAL)
+    return page._replace(degraded=ranked)
+
+
+def _page(
+    ranked: Ranked, asked_for: SearchAsks, words: Sequence[Word], last: Sequence[Any]
+) -> Page:
+    """The lines of a whole ranking behind a place."""
+    found = ranked.found
+    if last:
+        score, drawer_id = last
+        found = [one for one in found if (-one.score, one.drawer_id) > (-score, drawer_id)]
+    how = SEMANTIC if asked_for.ranking == SEMANTIC else HYBRID
+    return Page(
+        found[: asked_for.limit],
+        len(found) > asked_for.limit,
+        min(len(ranked.found), COUNTED_MAX),
+        words,
+        how,
+        ranked.embedder,
+        ranked.degraded,
+    )
+
+
+def _by_meaning(
+    reading: Reading, asked_for: SearchAsks, sought: lexical.Sought
+) -> Ranked | Degraded | None:
+    """A ranking with meaning in it; None where words alone were asked for, or can be."""
+    how, meaning = asked_for.ranking, reading.meaning
+    if how == LEXICAL or (how == AUTO and meaning is None):
+        return None
+    if meaning is None:
+        raise cannot(Degraded(NO_EMBEDDER, 0, "Set `vectors.embedder`."))
+    wish = Wish(
+        asked_for.query,
+        lexical.candidates(reading, sought) if how != SEMANTIC else (),
+        ranking.rarities(reading, sought.words),
+        ShownDrawers(reading, sought.filters, sought.given),
+        asked_for.max_distance,
+    )
+    ranked = (meaning.semantic if how == SEMANTIC else meaning.hybrid)(reading, wish)
+    degraded = ranked if isinstance(ranked, Degraded) else ranked.degraded
+    if how == SEMANTIC and degraded is not None:
+        raise cannot(degraded)
+    return ranked
+
+
+def cannot(degraded: Degraded) -> Unusable:
+    """The refusal to search by meaning."""
+    why = f"{degraded.lag} texts have no vectors yet" if degraded.lag else degraded.reason
+    return Unusable(
+        f"vectors::{degraded.reason}",
+        f"Memory cannot be searched by meaning: {why}.",
+        degraded.help,
+    )
 
 
 def hits(
     reading: Reading, found: Sequence[Found], query: str, words: Sequence[Word]
 ) -> list[dict[str, Any]]:
     """What was found as answers show it."""
-    looked_for = sought(query, [(word.text, stem(word.text)) for word in words])
+    looked_for = text.sought(query, [(word.text, stem(word.text)) for word in words])
     return [_hit(reading, one, looked_for) for one in found]
 
 
-def _hit(reading: Reading, found: Found, looked_for: Sought) -> dict[str, Any]:
+def _hit(reading: Reading, found: Found, looked_for: text.Sought) -> dict[str, Any]:
     rows = reading.rows(_ROWS, drawer_id=found.drawer_id)
     supports = [Support(*row[_OF_ORIGIN:]) for row in rows]
     now = newest(supports)
@@ -159,8 +185,9 @@ def _hit(reading: Reading, found: Found, looked_for: Sought) -> dict[str, Any]:
         "drawer_id": found.drawer_id,
         "wing": wing,
         "room": room,
-        "snippet": snippet(content, looked_for),
-        "score": found.score / ranking.SCORE_UNIT,
+        "snippet": text.snippet(content, looked_for),
+        "score": found.score / SCORE_UNIT,
+        "signals": found.signals,
         "tags": orjson.loads(now.tags),
         "source_file": now.source_file,
         "valid_from": show(start),
@@ -169,137 +196,4 @@ def _hit(reading: Reading, found: Found, looked_for: Sought) -> dict[str, Any]:
         "current": holds(supports, reading.as_of),
         "recorded_at": show(now.recorded_at),
         "provenance": provenance(Origin(*row[_OF_TEXT:_OF_ORIGIN])),
-    }
-
-
-def _best(
-    reading: Reading,
-    source: str,
-    filters: _Filters,
-    given: dict[str, Any],
-    limit: int,
-    total: int,
-) -> list[Found]:
-    """The best behind a place, one more than `limit` where there are: by score, then by id."""
-    if not total:
-        return []
-    walk, filtered = _walk(source, filters), filters.wing or filters.room or filters.newest
-    many = AHEAD * (limit + 1)
-    all_at_once = source != "index" or given["last_id"]
-    most = ranking.ALL if all_at_once else many * (FILTERED if filtered else 1)
-    rows = _found(reading.rows(walk, **given, limit=many, most=most))
-    if most != ranking.ALL and len(rows) < min(limit + 1, total):
-        rows = _found(reading.rows(walk, **given, limit=many, most=ranking.ALL))
-    whole = len(rows) == total < COUNTED_MAX
-    if len(rows) > limit and rows[-1].score == rows[limit - 1].score and not whole:
-        edge = rows[-1].score
-        rows = [one for one in rows if one.score > edge]
-        ties = {"edge": edge, "limit": limit + 1 - len(rows), "most": ranking.ALL}
-        rows += _found(reading.rows(_equal(source, filters), **given, **ties))
-    return sorted(rows, key=lambda one: (-one.score, one.drawer_id))[: limit + 1]
-
-
-def _found(rows: Sequence[tuple[Any, ...]]) -> list[Found]:
-    return [Found(*row) for row in rows]
-
-
-@cache
-def _walk(source: str, filters: _Filters) -> Prepared:
-    """The ranking from its best, as far as the limit needs it; equal scores in any order."""
-    return Prepared(_shown_of(_SOURCES[source](), filters).limit(_B("limit")))
-
-
-@cache
-def _equal(source: str, filters: _Filters) -> Prepared:
-    """The drawers of one score by id."""
-    found = _SOURCES[source]()
-    statement = _shown_of(found, filters).where(found.c.score == _B("edge"))
-    return Prepared(statement.order_by(_numbered.c.drawer_id).limit(_B("limit")))
-
-
-@cache
-def _total(source: str, filters: _Filters) -> Prepared:
-    found = ranking.by_index_unranked() if source == "index" else _SOURCES[source]()
-    some: Any = select(literal_column("1")).select_from(_joined(found, filters))
-    some = some.where(*_conditions(filters)).limit(COUNTED_MAX)
-    return Prepared(select(func.count()).select_from(some.subquery()))
-
-
-def _shown_of(found: Any, filters: _Filters) -> Any:
-    """What was found behind the last page and may be shown, in the order in which it was found."""
-    return (
-        select(_numbered.c.drawer_id, found.c.score)
-        .select_from(_joined(found, filters))
-        .where(
-            found.c.score <= _B("last_score"),
-            or_(found.c.score < _B("last_score"), _numbered.c.drawer_id > _B("last_id")),
-            *_conditions(filters),
-        )
-    )
-
-
-def _joined(found: Any, filters: _Filters) -> Any:
-    """What was found with what its conditions look at."""
-    joined = found.join(_numbered, _numbered.c.number == found.c.number)
-    if filters.newest:
-        joined = joined.join(showing, showing.c.drawer_id == _numbered.c.drawer_id)
-    return joined
-
-
-def _conditions(filters: _Filters) -> list[Any]:
-    drawer = _numbered.c.drawer_id
-    conditions: list[Any] = []
-    if filters.wing:
-        conditions.append(_numbered.c.wing_key == _B("wing"))
-    if filters.room:
-        conditions.append(_numbered.c.room_key == _B("room"))
-    if not filters.newest:
-        return [*conditions, held(drawer, timed=filters.timed)]
-    conditions += [
-        shows(),
-        showing.c.recorded_at >= _B("since"),
-        showing.c.recorded_at < _B("before"),
-        or_(_B("source_file").is_(None), showing.c.source_file == _B("source_file")),
-        _carries_all(),
-    ]
-    if filters.timed:
-        conditions.append(or_(true_within(showing), held(drawer, timed=True)))
-    return conditions
-
-
-def _carries_all() -> Any:
-    """No tag of `:tags`, a JSON list in comparable form, is missing."""
-    wanted = func.json_each(_B("tags")).table_valued("value", name="wanted")
-    tags = func.json_each(showing.c.tags).table_valued("value", name="tag")
-    one: Any = select(literal_column("1"))
-    carried = exists(
-        one.select_from(tags).where(
-            func.folded(literal_column("tag.value")) == literal_column("wanted.value")
-        )
-    )
-    return ~exists(one.select_from(wanted).where(~carried))
-
-
-def _filters(reading: Reading, asked_for: SearchAsks) -> tuple[_Filters, dict[str, Any]]:
-    """The conditions, and the parameters of all of them; a statement takes those that it names."""
-    begin, end = reading.as_of, reading.as_of + 1
-    if asked_for.from_ is not None or asked_for.until is not None:
-        begin = -ENDLESS if asked_for.from_ is None else asked_for.from_
-        end = ENDLESS if asked_for.until is None else asked_for.until
-    of_newest = (asked_for.since, asked_for.before, asked_for.source_file, asked_for.tags or None)
-    filters = _Filters(
-        wing=asked_for.wing is not None,
-        room=asked_for.room is not None,
-        timed=not asked_for.include_historical,
-        newest=any(one is not None for one in of_newest),
-    )
-    return filters, {
-        "begin": begin,
-        "end": end,
-        "wing": asked_for.wing and comparable(asked_for.wing),
-        "room": asked_for.room and comparable(asked_for.room),
-        "tags": orjson.dumps([comparable(tag) for tag in asked_for.tags]).decode(),
-        "source_file": asked_for.source_file,
-        "since": -ENDLESS if asked_for.since is None else asked_for.since,
-        "before": ENDLESS if asked_for.before is None else asked_for.before,
     }

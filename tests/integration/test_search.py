@@ -207,6 +207,7 @@ def test_a_hit_says_where_it_stands_and_who_wrote_it(
         "room": "notes",
         "snippet": None,
         "score": 1.0,
+        "signals": {"bm25": hit["score"]},
         "tags": ["drink"],
         "source_file": "a.md",
         "valid_from": "2026-01-01T00:00:00.000000Z",

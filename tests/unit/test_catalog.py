@@ -18,10 +18,15 @@ from domain.catalog import (
 )
 from domain.configuration import CONFIGURATION, CONFIGURATION_RECORDED
 from domain.conflicts import MEANING
+from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS
 from domain.gate import CLASSES, CONTROL, READ
 from domain.identity import diary_id
 from domain.operations.common import Asks, DryRunAnswers, Moments, Records, WriteAnswers, Writes
-from domain.operations.system import AcknowledgedRecords, ConfigurationRecordedRecords
+from domain.operations.system import (
+    AcknowledgedRecords,
+    ConfigurationRecordedRecords,
+    EmbedderChangedRecords,
+)
 from tests.folds import (
     add_drawer,
     declare,
@@ -110,8 +115,8 @@ FORMATS = {
     "search": (
         "query",
         "limit wing room tags source_file since before from until as_of known_at"
-        " include_historical cursor",
-        "hits total total_is_exact words cursor",
+        " include_historical cursor ranking max_distance",
+        "hits total total_is_exact words cursor ranking embedder degraded",
     ),
     "recall": ("query", "max_bytes wing", "block hits facts entities left_out"),
     "wake_up": (
@@ -285,7 +290,7 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
     areas = {"drawers", "facts", "predicates", "resolutions", "entities", "tunnels"}
-    assert set(FOLDS) == areas | {"configuration"}
+    assert set(FOLDS) == areas | {"configuration", "embedders"}
     assert {*EVENTS, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)
@@ -309,12 +314,16 @@ def test_the_answer_to_a_write_is_a_function_of_its_payload(event: Event) -> Non
 
 
 def test_what_the_palace_records_by_itself_cannot_be_called() -> None:
-    models = {ACKNOWLEDGED: AcknowledgedRecords}
-    assert models | {CONFIGURATION_RECORDED: ConfigurationRecordedRecords} == RECORDED_BY_ITSELF
+    assert {
+        ACKNOWLEDGED: AcknowledgedRecords,
+        CONFIGURATION_RECORDED: ConfigurationRecordedRecords,
+        EMBEDDER_CHANGED: EmbedderChangedRecords,
+    } == RECORDED_BY_ITSELF
     assert not RECORDED_BY_ITSELF.keys() & CATALOG.keys()
     assert records_of("acknowledged") is AcknowledgedRecords
     assert folds_of("acknowledged") == ()
     assert folds_of("configuration_recorded") == (CONFIGURATION,)
+    assert folds_of("embedder_changed") == (EMBEDDERS,)
 
 
 @pytest.mark.parametrize("entry", CATALOG.values(), ids=lambda entry: entry.name)

@@ -173,6 +173,10 @@ OUTWARD = [
     ("eventsourcing", "palacelog.a", "from eventsourcing.persistence import Recorder"),
     ("duckdb", "replay.c", "import duckdb"),
     ("duckdb", "projections.b", "from duckdb import connect"),
+    ("faiss", "projections.c", "import faiss"),
+    ("onnxruntime", "palacelog.b", "import onnxruntime"),
+    ("safetensors", "replay.d", "from safetensors.numpy import load"),
+    ("tokenizers", "projections.d", "from tokenizers import Tokenizer"),
 ]
 
 
@@ -185,6 +189,10 @@ def test_contracts_tell_each_import_that_breaks_them(tmp_path: Path) -> None:
     (tmp_path / "projections/audit").mkdir()
     (tmp_path / "projections/audit/__init__.py").touch()
     (tmp_path / "projections/audit/copy.py").write_text("import duckdb\n")
+    (tmp_path / "projections/vectors").mkdir()
+    (tmp_path / "projections/vectors/__init__.py").touch()
+    libraries = "import faiss, onnxruntime, safetensors, tokenizers\n"
+    (tmp_path / "projections/vectors/flat.py").write_text(libraries)
     assert lint_imports(tmp_path).returncode == 0
 
     for _, module, line in OUTWARD:

@@ -1,0 +1,102 @@
+"""What searches ask of an index of meaning, wherever it is: the border between words and vectors.
+
+Protects the palace from needing vectors: queries know this border alone, so that a palace without
+an embedder loads none, and answers by words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from projections.reading import Reading
+
+SCORE_UNIT: Final = 1_000_000_000
+"""Scores are compared as whole billionths: equal ones are equal on every machine."""
+
+LAGGING: Final = "lagging"
+UNAVAILABLE: Final = "unavailable"
+UNREADABLE: Final = "unreadable_question"
+NO_EMBEDDER: Final = "no_embedder"
+
+
+class Found(NamedTuple):
+    """A drawer and how well it answers, in billionths.
+
+    Attributes:
+        signals: what the score was made of, by name.
+    """
+
+    drawer_id: str
+    score: int
+    signals: dict[str, float]
+
+
+class Degraded(NamedTuple):
+    """Why an answer is not what it could be.
+
+    Attributes:
+        lag: how many texts have no vectors yet.
+        help: what to do about it.
+    """
+
+    reason: str
+    lag: int
+    help: str
+
+
+class Ranked(NamedTuple):
+    """What a question found by meaning, best first, equal scores by id.
+
+    Attributes:
+        embedder: the short form of its identity.
+    """
+
+    found: Sequence[Found]
+    embedder: str
+    degraded: Degraded | None
+
+
+class Shown(Protocol):
+    """Which drawers an answer may show."""
+
+    def of(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Those of some numbered texts that may be shown, with their drawer ids."""
+        ...
+
+    def digests(self) -> Sequence[bytes]:
+        """The digests of all texts that may be shown."""
+        ...
+
+
+class Wish(NamedTuple):
+    """What a search wants ranked.
+
+    Attributes:
+        by_words: what words found, best first.
+        rarity: how rare each word of the question is, by its stem; see `queries.ranking`.
+        max_distance: 1 - cosine that a hit may have; None for any.
+    """
+
+    query: str
+    by_words: Sequence[Found]
+    rarity: Mapping[str, float]
+    shown: Shown
+    max_distance: float | None
+
+
+class Meaning(Protocol):
+    """An index of meaning."""
+
+    def hybrid(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
+        """By words and by meaning; Degraded where it cannot be asked now."""
+        ...
+
+    def semantic(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
+        """By meaning alone."""
+        ...
+
+    def state(self, reading: Reading) -> list[dict[str, Any]]:
+        """Every index there is, how far it has come, and which of them answers."""
+        ...

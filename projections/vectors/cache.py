@@ -1,0 +1,189 @@
+"""The cache of one embedder: what it made of every text so far, by the digest of the text.
+
+Protects work: no text is embedded twice, whichever process asks, whatever becomes of views and
+index. Rows are numbered as they came and never change, so that an index of them only ever adds.
+May not know a palace: it holds digests, no texts and no ids.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from domain.errors import Damaged
+from projections.sqlite import checkpoint as move_wal
+from projections.sqlite import connect
+from projections.vectors.embedder import Bits, Identity, Passage, Vectors
+
+CACHE_FILE: Final = "cache.db"
+LOCK_FILE: Final = "embedding.lock"
+_SCHEMA: Final = "1"
+_AT_ONCE: Final = 500
+_TABLES: Final = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE passages (number INTEGER PRIMARY KEY, digest BLOB NOT NULL,"
+    " chunk INTEGER NOT NULL, vector BLOB NOT NULL, bits BLOB NOT NULL, UNIQUE (digest, chunk))",
+    "CREATE TABLE failures (digest BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID",
+)
+
+
+class Stored(NamedTuple):
+    """Rows of the cache, in the order of their numbers.
+
+    Attributes:
+        numbers: of the rows, [n] int64.
+        vectors: [n, dimension].
+    """
+
+    numbers: NDArray[np.int64]
+    vectors: Vectors
+
+
+class Cache:
+    """An open cache. Safe to use from any number of threads and processes."""
+
+    def __init__(self, folder: Path, identity: Identity, source: str) -> None:
+        """Open the cache of an embedder; make it where there is none.
+
+        Args:
+            source: what the embedder is named by; noted where the cache is new.
+
+        Raises:
+            Damaged: `palacelog::vectors::cache`, the file is of another embedder.
+        """
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.identity = identity
+        self.folder = folder
+        self._guard = threading.RLock()
+        self._connection = connect(folder / CACHE_FILE, synchronous="NORMAL")
+        with self._writing() as cursor:
+            self._begin(cursor, source)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._guard:
+            self._connection.close()
+
+    def store(self, made: Iterable[tuple[bytes, Sequence[Passage]]]) -> None:
+        """Keep what was made of texts, all chunks of each; what is held already stays."""
+        with self._writing() as cursor:
+            for digest, passages in made:
+                cursor.executemany(
+                    "INSERT OR IGNORE INTO passages (digest, chunk, vector, bits)"
+                    " VALUES (?, ?, ?, ?)",
+                    (
+                        (digest, chunk, one.vector.tobytes(), one.bits.tobytes())
+                        for chunk, one in enumerate(passages)
+                    ),
+                )
+                cursor.execute("DELETE FROM failures WHERE digest = ?", (digest,))
+
+    def failed(self, digest: bytes, reason: str) -> None:
+        """Remember that a text could not be embedded; it is tried again when asked for."""
+        with self._writing() as cursor:
+            cursor.execute("INSERT OR REPLACE INTO failures VALUES (?, ?)", (digest, reason))
+
+    def failures(self, digests: Sequence[bytes]) -> dict[bytes, str]:
+        """Those of some texts that could not be embedded, and why."""
+        return dict(self._of(digests, "SELECT digest, reason FROM failures WHERE digest IN ({})"))
+
+    def missing(self, digests: Sequence[bytes]) -> list[bytes]:
+        """Those of some digests of which nothing is held, in the order given."""
+        select = "SELECT digest FROM passages WHERE chunk = 0 AND digest IN ({})"
+        held = {digest for (digest,) in self._of(digests, select)}
+        return [one for one in dict.fromkeys(digests) if one not in held]
+
+    def numbers(self, digests: Sequence[bytes]) -> list[tuple[int, bytes]]:
+        """The rows of some texts, as (number, digest)."""
+        select = "SELECT number, digest FROM passages WHERE digest IN ({})"
+        return [(number, digest) for number, digest in self._of(digests, select)]
+
+    def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Which text each of some rows is of."""
+        return dict(self._of(numbers, "SELECT number, digest FROM passages WHERE number IN ({})"))
+
+    def passages(self, digests: Sequence[bytes]) -> dict[bytes, list[Passage]]:
+        """What was made of some texts, chunk by chunk."""
+        select = (
+            "SELECT digest, vector, bits FROM passages WHERE digest IN ({}) ORDER BY digest, chunk"
+        )
+        found: dict[bytes, list[Passage]] = {}
+        for digest, vector, bits in self._of(digests, select):
+            passage = Passage(np.frombuffer(vector, dtype=np.float32), self._bits(bits))
+            found.setdefault(digest, []).append(passage)
+        return found
+
+    def after(self, number: int, limit: int) -> Stored:
+        """At most `limit` rows behind one."""
+        with self._guard:
+            rows = self._connection.execute(
+                "SELECT number, vector FROM passages WHERE number > ? ORDER BY number LIMIT ?",
+                (number, limit),
+            ).fetchall()
+        numbers = np.array([row[0] for row in rows], dtype=np.int64)
+        vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32)
+        return Stored(numbers, vectors.reshape(len(rows), self.identity.dimension))
+
+    def move_wal(self) -> None:
+        """Move the WAL into the file; under the embedding lock."""
+        with self._guard:
+            move_wal(self._connection)
+
+    def last(self) -> int:
+        """The number of the newest row, 0 where there is none."""
+        with self._guard:
+            row = self._connection.execute("SELECT max(number) FROM passages").fetchone()
+        return int(row[0] or 0)
+
+    def _begin(self, cursor: sqlite3.Cursor, source: str) -> None:
+        said = orjson.dumps(self.identity.as_json(), option=orjson.OPT_SORT_KEYS).decode()
+        wanted = {"schema": _SCHEMA, "identity": said}
+        if not cursor.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone():
+            for table in _TABLES:
+                cursor.execute(table)
+            about = wanted | {"source": source}
+            cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        held = dict(cursor.execute("SELECT name, value FROM about"))
+        if any(held.get(name) != value for name, value in wanted.items()):
+            raise Damaged(
+                "vectors::cache",
+                f"The cache in {self.folder} is not one of the embedder {self.identity.short}.",
+                "Remove the folder; vectors are made again from the texts.",
+            )
+
+    def _bits(self, stored: bytes) -> Bits:
+        return np.frombuffer(stored, dtype=np.uint8).reshape(-1, self.identity.dimension // 8)
+
+    def _of(self, keys: Sequence[Any], select: str) -> Iterator[tuple[Any, ...]]:
+        for at in range(0, len(keys), _AT_ONCE):
+            some = keys[at : at + _AT_ONCE]
+            statement = select.format(",".join("?" * len(some)))
+            with self._guard:
+                rows = self._connection.execute(statement, some).fetchall()
+            yield from rows
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Cursor]:
+        with self._guard:
+            cursor = self._connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            try:
+                yield cursor
+                cursor.execute("COMMIT")
+            finally:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+
+
+def read_about(path: Path) -> dict[str, str]:
+    """What a cache says of itself: `schema`, `identity` (JSON) and `source`."""
+    with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
+        return dict(connection.execute("SELECT name, value FROM about").fetchall())

@@ -1,0 +1,143 @@
+"""The index of one embedder's vectors: which are nearest to a question, exactly.
+
+Protects exactness: nothing is approximated, and what may not be found is left out before ranking.
+Holds what the cache holds, numbered alike; saved with the number up to which it goes as one file,
+so that a start need not read the cache. May not know texts.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import faiss
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from projections.generations import sync_folder
+from projections.vectors.cache import Cache
+from projections.vectors.embedder import Identity, Vectors
+
+INDEX_FILE: Final = "vectors.index"
+_MAGIC: Final = b"palacelog vectors 1\n"
+_DIGEST_BYTES: Final = 32
+_AT_ONCE: Final = 4_096
+_TIES: Final = 32
+COSINE_UNIT: Final = 1_000_000
+"""Cosines are compared as whole millionths: processors differ in the seventh digit."""
+_SELECTING: Any = faiss.SearchParameters
+
+Numbers = NDArray[np.int64]
+
+
+class Near(NamedTuple):
+    """Rows of the cache, nearest first, equal ones by number.
+
+    Attributes:
+        cosines: whole millionths, so that machines agree on what is equal.
+    """
+
+    numbers: Numbers
+    cosines: Numbers
+
+
+class FlatIndex:
+    """The vectors of a cache in memory. Safe to use from any number of threads."""
+
+    def __init__(self, cache: Cache) -> None:
+        """Take the saved index, where there is a whole one; the rest comes from the cache."""
+        self._cache = cache
+        self._guard = threading.RLock()
+        faiss.omp_set_num_threads(1)
+        self._vectors, self.upto = self._saved() or (_empty(cache.identity.dimension), 0)
+        self._saved_upto = self.upto
+
+    def __len__(self) -> int:
+        """How many vectors it holds."""
+        return int(self._vectors.ntotal)
+
+    def catch_up(self) -> int:
+        """Take in what the cache has beyond it; returns how many."""
+        taken = 0
+        with self._guard:
+            while len((stored := self._cache.after(self.upto, _AT_ONCE)).numbers):
+                self._vectors.add_with_ids(stored.vectors, stored.numbers)
+                self.upto = int(stored.numbers[-1])
+                taken += len(stored.numbers)
+        return taken
+
+    def nearest(self, vector: Vectors, count: int, among: Numbers | None = None) -> Near:
+        """The rows nearest to a vector.
+
+        Args:
+            vector: [dimension], of length 1.
+            count: at most so many.
+            among: the only rows that may be found; None for all.
+        """
+        given = {} if among is None else {"params": _SELECTING(sel=faiss.IDSelectorBatch(among))}
+        with self._guard:
+            # Ties at the edge are settled by number, not by where faiss happened to look first.
+            most = min(count + _TIES, len(self) if among is None else len(among))
+            if most <= 0:
+                return Near(np.empty(0, np.int64), np.empty(0, np.int64))
+            cosines, numbers = self._vectors.search(vector[None, :], most, **given)
+        found = numbers[0] >= 0
+        whole = np.rint(cosines[0][found].astype(np.float64) * COSINE_UNIT).astype(np.int64)
+        order = np.lexsort((numbers[0][found], -whole))[:count]
+        return Near(numbers[0][found][order], whole[order])
+
+    def unsaved(self) -> int:
+        """How many rows a saved index would gain."""
+        return self.upto - self._saved_upto
+
+    def save(self) -> None:
+        """Write the index and its number as one file, atomically; under the embedding lock."""
+        with self._guard:
+            body = faiss.serialize_index(self._vectors).tobytes()
+            upto = self.upto
+        head = _head(self._cache.identity, upto)
+        path = self._cache.folder / INDEX_FILE
+        staged = path.with_suffix(f".{os.getpid()}")
+        descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(head + sha256(head + body).digest())
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        staged.replace(path)
+        sync_folder(self._cache.folder)
+        self._saved_upto = upto
+
+    def _saved(self) -> tuple[Any, int] | None:
+        """What was saved; None where there is nothing, or nothing whole: the cache has it all."""
+        whole = _read(self._cache.folder / INDEX_FILE)
+        if whole is None or not whole.startswith(_MAGIC):
+            return None
+        end = whole.find(b"\n", len(_MAGIC)) + 1
+        begin = end + _DIGEST_BYTES
+        head, told, body = whole[:end], whole[end:begin], whole[begin:]
+        if sha256(head + body).digest() != told:
+            return None
+        said = orjson.loads(head[len(_MAGIC) :])
+        if said["identity"] != self._cache.identity.as_json() or said["upto"] > self._cache.last():
+            return None
+        return faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8)), int(said["upto"])
+
+
+def _empty(dimension: int) -> Any:
+    return faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
+
+
+def _head(identity: Identity, upto: int) -> bytes:
+    return _MAGIC + orjson.dumps({"identity": identity.as_json(), "upto": upto}) + b"\n"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,214 @@
+"""The vector index of one embedder over the texts of a palace: embedding what is missing, and
+finding what is near.
+
+Protects completeness: how many texts it lacks is known before every answer, and a text that cannot
+be embedded is named with its reason, never passed over. Work is kept in small slices, each of which
+is durable, so that a kill costs one slice and no text is embedded twice.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import bindparam, func, select
+
+from domain.errors import Damaged
+from projections import tables
+from projections.tables import Prepared
+from projections.vectors.cache import LOCK_FILE, Cache
+from projections.vectors.embedder import Embedder, Identity, Passage, Question
+from projections.vectors.flat import FlatIndex
+
+SLICE_TEXTS: Final = 64
+UNSAVED_MIN: Final = 1_000
+UNSAVED_PART: Final = 10
+_SCANNED: Final = 4_096
+_QUESTIONS_KEPT: Final = 64
+
+_B: Any = bindparam
+_numbered, _texts = tables.numbered, tables.texts
+_AFTER = Prepared(
+    select(_numbered.c.number, _numbered.c.digest)
+    .where(_numbered.c.number > _B("number"))
+    .order_by(_numbered.c.number)
+    .limit(_B("limit"))
+)
+_CONTENT = Prepared(
+    select(_texts.c.drawer_id, _texts.c.content)
+    .select_from(_numbered.join(_texts, _texts.c.drawer_id == _numbered.c.drawer_id))
+    .where(_numbered.c.digest == _B("digest"))
+    .limit(1)
+)
+_COUNT = Prepared(select(func.count(func.distinct(_numbered.c.digest))))
+
+Stop = Callable[[], bool]
+
+
+class Failed(NamedTuple):
+    """A text that the embedder could not take."""
+
+    drawer_id: str
+    reason: str
+
+
+class Missing(NamedTuple):
+    """What an index lacks of a palace's texts.
+
+    Attributes:
+        digests: of texts that nobody tried, in the order in which they arrived.
+        failed: digests of those that could not be embedded.
+    """
+
+    digests: Sequence[bytes]
+    failed: Sequence[bytes]
+
+
+class VectorIndex:
+    """One embedder's vectors of a palace. Safe to use from any number of threads."""
+
+    def __init__(
+        self, folder: Path, identity: Identity, source: str, load: Callable[[], Embedder]
+    ) -> None:
+        """Open its files; the embedder is loaded when the first text or question comes.
+
+        Args:
+            source: what the embedder was named by when it was chosen.
+        """
+        self.identity = identity
+        self.cache = Cache(folder, identity, source)
+        self.flat = FlatIndex(self.cache)
+        self._load = load
+        self._embedder: Embedder | None = None
+        self._loading = threading.Lock()
+        self._complete: tuple[str, int] = ("", 0)
+        self._asked = lru_cache(_QUESTIONS_KEPT)(lambda text: self.embedder().question(text))
+
+    @property
+    def lock_file(self) -> Path:
+        """Who holds it embeds; nobody else may add to the cache."""
+        return self.cache.folder / LOCK_FILE
+
+    def close(self) -> None:
+        """Close the files and let the embedder go."""
+        with self._loading:
+            if self._embedder is not None:
+                self._embedder.close()
+            self.cache.close()
+
+    def embedder(self) -> Embedder:
+        """The embedder, loaded.
+
+        Raises:
+            Unusable, Damaged: its files are missing, or are others than those of the identity.
+        """
+        with self._loading:
+            if self._embedder is None:
+                loaded = self._load()
+                if loaded.identity != self.identity:
+                    loaded.close()
+                    raise _other_files(self.identity, loaded.identity)
+                self._embedder = loaded
+            return self._embedder
+
+    def question(self, text: str) -> Question:
+        """What the embedder makes of a question; the last few are remembered."""
+        return self._asked(text)
+
+    def missing(self, cursor: sqlite3.Cursor, log_id: str) -> Missing:
+        """What it lacks of the texts that a snapshot of the views holds."""
+        at, upto = self._complete
+        number = upto if at == log_id else 0
+        lacking: list[bytes] = []
+        while rows := _AFTER(cursor, number=number, limit=_SCANNED).fetchall():
+            lacking += self.cache.missing([digest for _, digest in rows])
+            number = rows[-1][0]
+            if not lacking:
+                self._complete = (log_id, number)
+        lacking = list(dict.fromkeys(lacking))
+        failed = self.cache.failures(lacking)
+        return Missing([one for one in lacking if one not in failed], list(failed))
+
+    def embed(self, cursor: sqlite3.Cursor, digests: Sequence[bytes], stop: Stop) -> int:
+        """Embed texts, slice by slice, until done or told to stop; under the lock of `lock_file`.
+
+        Returns:
+            How many texts were tried; those that failed are in `failures`.
+        """
+        done = 0
+        for some in self._slices(cursor, digests):
+            if stop():
+                break
+            self._embed_slice(some)
+            done += len(some)
+        return done
+
+    def failures(self, cursor: sqlite3.Cursor, digests: Sequence[bytes]) -> list[Failed]:
+        """The texts among these that could not be embedded."""
+        found = []
+        for digest, reason in self.cache.failures(digests).items():
+            rows = _CONTENT(cursor, digest=digest).fetchall()
+            found += [Failed(drawer_id, reason) for drawer_id, _ in rows]
+        return sorted(found)
+
+    def texts(self, cursor: sqlite3.Cursor) -> int:
+        """How many different texts a snapshot of the views holds."""
+        [(count,)] = _COUNT(cursor).fetchall()
+        return int(count)
+
+    def tidy(self) -> None:
+        """Take in what was embedded, save the index where it grew much; under the lock."""
+        self.flat.catch_up()
+        self.cache.move_wal()
+        if self.flat.unsaved() > max(UNSAVED_MIN, len(self.flat) // UNSAVED_PART):
+            self.flat.save()
+
+    def _slices(
+        self, cursor: sqlite3.Cursor, digests: Sequence[bytes]
+    ) -> Iterator[list[tuple[bytes, str]]]:
+        """The texts with their digests, a slice's worth at a time; what others embedded is left."""
+        for at in range(0, len(digests), SLICE_TEXTS):
+            some = self.cache.missing(digests[at : at + SLICE_TEXTS])
+            rows = [(digest, _CONTENT(cursor, digest=digest).fetchone()) for digest in some]
+            texts = [(digest, row[1]) for digest, row in rows if row is not None]
+            if texts:
+                yield texts
+
+    def _embed_slice(self, texts: Sequence[tuple[bytes, str]]) -> None:
+        try:
+            self.cache.store(self._made(texts))
+        except Exception as error:
+            if len(texts) > 1:
+                for one in texts:
+                    self._embed_slice([one])
+            elif isinstance(error, sqlite3.Error | OSError):
+                raise
+            else:
+                self.cache.failed(texts[0][0], f"{type(error).__name__}: {error}")
+
+    def _made(
+        self, texts: Sequence[tuple[bytes, str]]
+    ) -> Iterator[tuple[bytes, Sequence[Passage]]]:
+        embedder = self.embedder()
+        chunks = [
+            (place, one) for place, (_, text) in enumerate(texts) for one in embedder.chunks(text)
+        ]
+        made: list[list[Passage]] = [[] for _ in texts]
+        passages = sorted(embedder.passages([one for _, one in chunks]), key=lambda one: one[0])
+        for (place, _), (_, passage) in zip(chunks, passages, strict=True):
+            made[place].append(passage)
+        for (digest, _), own in zip(texts, made, strict=True):
+            yield digest, own
+
+
+def _other_files(wanted: Identity, found: Identity) -> Damaged:
+    return Damaged(
+        "vectors::other_embedder",
+        f"The index was made by {wanted.short}; under that name there is now {found.short}.",
+        "Run `palacelog reindex` to change to the embedder that is there, or put the old files"
+        " back.",
+    )
