@@ -226,7 +226,8 @@ def palace_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A function that puts a settings file into a folder, as a palace has it."""
     for name in ("ZONE", "ROLE", "MODE", "AGENT", "CLIENT", "SESSION", "PRINCIPAL"):
         monkeypatch.delenv(f"PALACELOG_{name}", raising=False)
-    for name in ("LOCK_TIMEOUT_SECONDS", "AUDIT__READS", "AUDIT__RETENTION_DAYS"):
+    others = ("LOCK_TIMEOUT_SECONDS", "AUDIT__READS", "AUDIT__RETENTION_DAYS", "VECTORS__EMBEDDER")
+    for name in others:
         monkeypatch.delenv(f"PALACELOG_{name}", raising=False)
 
     def put(path: Path) -> Path:
@@ -257,6 +258,7 @@ def test_settings_are_read(path: Path, palace_with: Any) -> None:
     defaults = {name: field.default for name, field in fields.items()} | {
         "audit": {"reads": "full", "retention_days": 90},
         "memory": {"mode": "flat"},
+        "vectors": {"embedder": "minilm", "wait_seconds": 2.0},
     }
     assert load(palace_with(path)).model_dump() == defaults | EXPECTED[path.stem]
 
