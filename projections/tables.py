@@ -40,7 +40,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 12
+VIEWS_SCHEMA: Final = 13
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -107,6 +107,9 @@ mentions = Table(
     PrimaryKeyConstraint("kind", "name", "position"),
     sqlite_with_rowid=False,
 )
+
+ROOT: Final = "root"
+"""The kind of a mention by which an operation is found that was recorded again: its first op_id."""
 
 names = Table(
     "names",

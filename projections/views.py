@@ -199,6 +199,8 @@ class Folding:
         header = operation.header
         place = rank(operation.order_hlc, header.origin_device, header.stream, header.local_seq, 0)
         self._unwritten[_OPERATION].append(_operation_row(operation, place))
+        if header.root_op_id is not None:
+            self._note((), [(tables.ROOT, header.root_op_id)], operation.position)
         if header.call_id is not None:
             _CALL(self.cursor, call_id=header.call_id, position=operation.position)
         if operation.recorded.payload is None:

@@ -33,8 +33,12 @@ from replay.write_lock import WriteLock
 _PUT: Final = (
     "UPDATE stored_events SET originator_id = ?, originator_version = ?, state = ? WHERE rowid = ?"
 )
-_NAMING: Final = ("revives", "fact_ids", "superseded", "held")
+_NAMING: Final = frozenset(
+    {"revives", "fact_ids", "superseded", "held", "op_id", "by", "operations"}
+)
 """The fields of payloads that name operations, or facts whose ids follow from one."""
+_GIVEN: Final = "metadata"
+"""What a caller gave stays as it was given, whatever it names."""
 
 
 class Moved(NamedTuple):
@@ -176,7 +180,8 @@ class _Moving:
         )
         self.head = StreamHead(moved.header.local_seq, moved.chain, -1)
         old, new = header.op_id, moved.header.op_id
-        self._names |= {old: new, fact_id(old): fact_id(new)}
+        opened = range(_facts(moved.payload))
+        self._names |= {old: new} | {fact_id(old, i): fact_id(new, i) for i in opened}
         return moved
 
     def _parent(self, first: Recorded) -> dict[str, Any]:
@@ -188,11 +193,23 @@ class _Moving:
         if payload is None:
             return None
         fields = orjson.loads(payload)
-        changed: dict[str, Any] = {}
-        for name in _NAMING:
-            value = fields.get(name)
-            if isinstance(value, str):
-                changed[name] = self._names.get(value, value)
-            elif isinstance(value, list):
-                changed[name] = [self._names.get(one, one) for one in value]
-        return canonical(fields | changed) if changed else payload
+        renamed = self._named_anew(fields, naming=False)
+        return payload if renamed == fields else canonical(renamed)
+
+    def _named_anew(self, value: Any, *, naming: bool) -> Any:
+        """A part of a payload with what it names as that is named now."""
+        if isinstance(value, str):
+            return self._names.get(value, value) if naming else value
+        if isinstance(value, list):
+            return [self._named_anew(one, naming=naming) for one in value]
+        if isinstance(value, dict):
+            return {
+                name: one if name == _GIVEN else self._named_anew(one, naming=name in _NAMING)
+                for name, one in value.items()
+            }
+        return value
+
+
+def _facts(payload: bytes | None) -> int:
+    """How many facts an event may have opened."""
+    return 1 if payload is None else max(1, len(orjson.loads(payload).get("facts", ())))

@@ -82,7 +82,9 @@ class ListOperationsAnswers(Shown):
 class ShowOperationAsks(KnownThen):
     """One operation in full; by op_id or by position. The trail's are found by op_id."""
 
-    op_id: Id | None = None
+    op_id: Id | None = Field(
+        None, description="Also what it was first, before `outbox fork` recorded it again."
+    )
     position: int | None = Field(None, ge=1)
 
     @model_validator(mode="after")
@@ -116,6 +118,9 @@ class OperationShown(OperationLine):
     order_hlc: int
     target: str | None
     idempotency_key: str | None
+    root_op_id: str | None = Field(
+        description="What it was first, before `outbox fork` recorded it again; null of most."
+    )
     payload: dict[str, Any] | None
     payload_digest: str
     asked_digest: str

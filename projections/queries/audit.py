@@ -27,7 +27,7 @@ from projections.queries.trail import (
     trail_page,
 )
 from projections.reading import Reading
-from projections.tables import BELIEFS, Prepared
+from projections.tables import BELIEFS, ROOT, Prepared
 
 _B: Any = bindparam
 _operations, _mentions, _texts = tables.operations, tables.mentions, tables.texts
@@ -99,6 +99,16 @@ _POSITION_OF = Prepared(
     select(_operations.c.position).where(
         _operations.c.op_id == _B("op_id"), _operations.c.position <= _B("position")
     )
+)
+_FIRST_WAS = Prepared(
+    select(_mentions.c.position)
+    .where(
+        _mentions.c.kind == ROOT,
+        _mentions.c.name == _B("op_id"),
+        _mentions.c.position <= _B("position"),
+    )
+    .order_by(_mentions.c.position)
+    .limit(1)
 )
 _TOUCHING: Any = select(func.json_each(_B("touching")).table_valued("value").c.value)
 _REORDERED = Prepared(
@@ -192,7 +202,9 @@ def show_operation(reading: Reading, asked: ShowOperationAsks) -> dict[str, Any]
     """One operation with its payload, what proves it, and the rows that it changed."""
     position = asked.position
     if asked.op_id is not None:
-        found = reading.rows(_POSITION_OF, op_id=asked.op_id)
+        found = reading.rows(_POSITION_OF, op_id=asked.op_id) or reading.rows(
+            _FIRST_WAS, op_id=asked.op_id
+        )
         noted = None if found else found_in_trail(reading, asked.op_id)
         if noted is not None:
             return reading.shown() | {"operation": _noted(noted)}
@@ -241,6 +253,7 @@ def _proof(operation: Operation, payload: dict[str, Any] | None) -> dict[str, An
         "order_hlc": operation.order_hlc,
         "target": header.target,
         "idempotency_key": header.idempotency_key,
+        "root_op_id": header.root_op_id,
         "payload": payload,
         "payload_digest": header.payload_digest,
         "asked_digest": header.asked_digest,

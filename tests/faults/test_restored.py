@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -249,3 +250,108 @@ def test_a_file_that_begins_behind_a_fork_says_how_to_find_it(
     assert error is not None
     assert error.code == "palacelog::replay::forked"
     assert "--from 1" in error.help
+
+
+def test_what_was_moved_is_found_by_what_it_was_first_and_says_so(copy: Path) -> None:
+    with open_palace(copy) as there:
+        old = [one.header.op_id for one in operations(there)]
+    fork_left(copy, WRITTEN)
+    with open_palace(copy) as there:
+        new = [one.header.op_id for one in operations(there)]
+        for number in (0, WRITTEN - 1, WRITTEN, WRITTEN + MOVED - 1):
+            by_old, by_new = (shown(there, ids[number]) for ids in (old, new))
+            assert by_old == by_new
+            moved = number >= WRITTEN
+            assert by_new["op_id"] == new[number]
+            assert by_new["root_op_id"] == (old[number] if moved else None)
+            assert by_new["device"] == ("ada~2" if moved else "ada")
+        with refused("operations::unknown"):
+            there.palace.call("show_operation", {"op_id": old[-1], "known_at": f"@{WRITTEN}"})
+    fork_left(copy, 0, "ada~2")
+    with open_palace(copy) as there:
+        again = shown(there, old[-1])
+        assert (again["device"], again["root_op_id"]) == ("ada~3", old[-1])
+
+
+def shown(house: House, op_id: str) -> dict[str, Any]:
+    answer = house.palace.call("show_operation", {"op_id": op_id})
+    operation: dict[str, Any] = answer["operation"]
+    return operation
+
+
+def test_what_names_a_moved_operation_names_it_anew(copy: Path, primary: House) -> None:
+    city = {"subject": "Kiran", "predicate": "city", "wing": "den"}
+    with open_palace(copy) as there:
+        call = there.palace.call
+        call("create_wing", {"wing": "den", "policy": "local"})
+        for object in ("Lyon", "Nice"):
+            call("kg_add", city | {"object": object})
+        call("publish_wing", {"wing": "den"})
+        call("kg_invalidate", city | {"object": "Nice"})
+        gone = note(there, "taken back")["op_id"]
+        call("undo", {"op_id": gone, "dry_run": False})
+        kept = note(there, "named in what was given")["op_id"]
+        place = {"wing": "home", "room": "notes"}
+        call("add_drawer", place | {"content": kept, "metadata": {"op_id": kept}})
+        before = told(there)
+    fork_left(copy, WRITTEN)
+    with open_palace(copy) as there:
+        assert told(there) == before
+        ended = [one for one in operations(there) if one.header.tool == "kg_invalidate"]
+        facts = there.palace.call("kg_query", {"entity": "Kiran", "include_historical": True})
+        assert ended[-1].payload()["fact_ids"][0] in [one["fact_id"] for one in facts["facts"]]
+        [given] = [one for one in operations(there) if one.payload().get("content") == kept]
+        assert given.payload()["metadata"] == {"op_id": kept}
+        assert sent(there, primary).stopped is None
+        assert sent(primary, there, "ada").stopped is None
+        assert state_of(there) == state_of(primary)
+    sound(copy)
+
+
+def told(house: House) -> tuple[Any, ...]:
+    texts = house.palace.call("list_drawers", {"limit": 200})["drawers"]
+    facts = house.palace.call("kg_query", {"entity": "Kiran", "include_historical": True})["facts"]
+    return (
+        sorted(one["preview"] for one in texts),
+        sorted((one["object"], one["valid_to"]) for one in facts),
+    )
+
+
+def test_two_palaces_restored_from_one_backup_both_reach_a_third(
+    folder: Path, tmp_path: Path, primary: House
+) -> None:
+    """Neither knows of the other: who comes second is told, leaves the fork, and loses nothing."""
+    twins = [tmp_path / name / "ada" for name in ("east", "west")]
+    for path in twins:
+        assert restore_palace(tmp_path / "backup", path).device == "ada~2"
+        with open_palace(path) as twin:
+            write(twin, f"since {path.parent.name}", 3)
+            note(twin, "said by both")
+    east, west = twins
+    with open_palace(east) as one:
+        assert sent(one, primary).stopped is None
+        assert sent(one, primary).duplicates == 4
+    before = fingerprint(primary)
+    with open_palace(west) as other:
+        stopped = sent(other, primary)
+        assert stopped.stopped == (1, Forked(0))
+        assert fingerprint(primary) == before
+        error = incomplete([stopped])
+        assert error is not None
+        assert "outbox fork --device ada~2 --after 0`" in error.help
+        texts = told(other)
+    assert fork_left(west, 0, "ada~2").device == "ada~3"
+    with open_palace(west) as other, open_palace(east) as one:
+        assert told(other) == texts
+        replayed = sent(other, primary)
+        assert (replayed.device, replayed.appended, replayed.stopped) == ("ada~3", 4, None)
+        for twin in (one, other):
+            write(twin, f"later {twin.log.about.device}", 2)
+            assert sent(twin, primary).stopped is None
+        for twin in (one, other):
+            for device in ("ada", "ada~2", "ada~3"):
+                assert sent(primary, twin, device).stopped is None
+        assert state_of(one) == state_of(other) == state_of(primary)
+        assert set(told(one)[0]) >= set(texts[0])
+    for path in twins:
+        sound(path)
