@@ -4,7 +4,8 @@ that it is asked at, and what is wrong about time is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.evaluation.dataset import (
 )
 from tests.palaces import checked
 
+Listed = Callable[..., set[str]]
 ASKED = questions()
 ABOUT_TIME = [question for question in ASKED if question.moment()]
 
@@ -34,7 +36,7 @@ def call(evaluated: Evaluated, tool: str, **arguments: Any) -> dict[str, Any]:
     return checked(tool, evaluated.house.palace.call(tool, arguments))
 
 
-def listed(evaluated: Evaluated, **chosen: str) -> set[str]:
+def all_listed(evaluated: Evaluated, **chosen: str) -> set[str]:
     """The ids of every drawer that is listed, on all pages."""
     found: set[str] = set()
     page: dict[str, Any] = {"cursor": None}
@@ -44,6 +46,12 @@ def listed(evaluated: Evaluated, **chosen: str) -> set[str]:
         found |= {line["id"] for line in page["drawers"]}
     assert len(found) == page["total"]
     return found
+
+
+@pytest.fixture(scope="module")
+def listed(evaluated: Evaluated) -> Listed:
+    """What is listed at a moment, read once: nothing is written after the palace was filled."""
+    return cache(lambda **chosen: all_listed(evaluated, **chosen))
 
 
 def place(question: Question) -> dict[str, str]:
@@ -66,10 +74,10 @@ def test_every_text_has_a_drawer_of_its_own_and_was_recorded_at_its_time(
 
 @pytest.mark.parametrize("question", ASKED, ids=range(len(ASKED)))
 def test_what_answers_a_question_is_shown_at_its_moment(
-    evaluated: Evaluated, question: Question
+    evaluated: Evaluated, listed: Listed, question: Question
 ) -> None:
     drawers = {evaluated.drawers[key] for key in question.relevant}
-    assert drawers <= listed(evaluated, **question.moment(), **place(question))
+    assert drawers <= listed(**question.moment(), **place(question))
     for drawer in drawers:
         shown = call(evaluated, "get_drawer", drawer_id=drawer, **question.moment())["drawer"]
         assert shown["current"]
@@ -78,17 +86,17 @@ def test_what_answers_a_question_is_shown_at_its_moment(
 
 @pytest.mark.parametrize("question", ABOUT_TIME, ids=range(len(ABOUT_TIME)))
 def test_what_is_wrong_about_time_is_not_shown_then(
-    evaluated: Evaluated, question: Question
+    evaluated: Evaluated, listed: Listed, question: Question
 ) -> None:
     wrong = {evaluated.drawers[key] for key in question.wrong}
-    assert not wrong & listed(evaluated, **question.moment())
+    assert not wrong & listed(**question.moment())
 
 
 @pytest.mark.parametrize("kind", ["as_of", "known_at"])
 def test_most_questions_about_time_have_another_answer_in_the_present(
-    evaluated: Evaluated, kind: str
+    evaluated: Evaluated, listed: Listed, kind: str
 ) -> None:
-    now = listed(evaluated)
+    now = listed()
     changed = [
         question
         for question in ABOUT_TIME
@@ -101,9 +109,11 @@ def test_most_questions_about_time_have_another_answer_in_the_present(
     assert len(changed) >= 15
 
 
-def test_what_was_deleted_later_answers_questions_of_before(evaluated: Evaluated) -> None:
+def test_what_was_deleted_later_answers_questions_of_before(
+    evaluated: Evaluated, listed: Listed
+) -> None:
     gone = {note.arguments["drawer_id"]["key"] for note in notes() if note.tool == "delete_drawer"}
     answering = {key for question in ABOUT_TIME for key in question.relevant}
     assert len(gone) >= 8
     assert gone <= answering
-    assert not {evaluated.drawers[key] for key in gone} & listed(evaluated)
+    assert not {evaluated.drawers[key] for key in gone} & listed()
