@@ -93,7 +93,8 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     checks.append(there)
     if not folder.path.is_dir():
         return checks
-    checks += [_place(folder), _mode(folder), _neighbours(folder), _space(folder)]
+    checks += [_place(folder), _mode(folder), *_only_read(folder), _neighbours(folder)]
+    checks.append(_space(folder))
     if there.failure is not None:
         return checks
     checks.append(_checked("settings", lambda: _settings(folder, given or {})))
@@ -172,6 +173,16 @@ def _mode(folder: PalaceFolder) -> Check:
             f"Run `chmod 700 {folder.path}`.",
         )
     return Check("privacy", "ok", f"the folder is private (mode {mode:04o})")
+
+
+def _only_read(folder: PalaceFolder) -> Iterator[Check]:
+    if not os.access(folder.path, os.W_OK):
+        yield Check(
+            "writing",
+            "warn",
+            "this user may not write here: the palace can only be read",
+            "Give the right to write back, or mount the file system for writing.",
+        )
 
 
 def _neighbours(folder: PalaceFolder) -> Check:

@@ -7,20 +7,47 @@ seam where tests let the n-th database call fail.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from domain.canonical import comparable
 from projections.text import searchable
 
+_Kind = TypeVar("_Kind", bound=sqlite3.Connection)
 BUSY_SECONDS: Final = 30.0
 WAL_PAGES_MAX: Final = 2_000
 
 connection_class: type[sqlite3.Connection] = sqlite3.Connection
+
+
+class Unchanging(sqlite3.Connection):
+    """A database that cannot be written from here, read as it lies on the disk.
+
+    SQLite takes no lock on it, so that somebody else who can write it must be noticed.
+    """
+
+    path: Path
+    seen: tuple[int, int, bool]
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        """A cursor.
+
+        Raises:
+            OperationalError: the database is not as it was opened: somebody writes it.
+        """
+        if self.look() != self.seen:
+            raise sqlite3.OperationalError("the database is locked: somebody else writes it")
+        return super().cursor(factory)
+
+    def look(self) -> tuple[int, int, bool]:
+        """What differs once somebody writes it."""
+        now = self.path.stat()
+        return now.st_mtime_ns, now.st_size, _has_wal(self.path)
 
 
 def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3.Connection:
@@ -38,15 +65,13 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     """
     if not path.exists():
         path.touch(mode=0o600)  # its WAL and shared memory take the mode over
-    connection = sqlite3.connect(
-        path,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-        cached_statements=256,
-        factory=connection_class,
-    )
-    connection.execute("PRAGMA journal_mode=WAL")
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    # A WAL that is there cannot be left out; SQLite then needs its shared memory file as well.
+    if writable or _has_wal(path):
+        connection = _opened(str(path), connection_class)
+        connection.execute("PRAGMA journal_mode=WAL")
+    else:
+        connection = _unchanging(path)
     connection.execute(f"PRAGMA synchronous={synchronous}")
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.execute("PRAGMA cache_size=-32768")
@@ -58,6 +83,30 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     if read_only:
         connection.execute("PRAGMA query_only=ON")
     return connection
+
+
+def _opened(name: str, kind: type[_Kind]) -> _Kind:
+    return sqlite3.connect(
+        name,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        factory=kind,
+        uri=kind is Unchanging,
+    )
+
+
+def _unchanging(path: Path) -> sqlite3.Connection:
+    opened = _opened(f"{path.absolute().as_uri()}?immutable=1", Unchanging)
+    opened.path = path
+    opened.seen = opened.look()
+    return opened
+
+
+def _has_wal(path: Path) -> bool:
+    wal = path.with_name(f"{path.name}-wal")
+    return wal.is_file() and wal.stat().st_size > 0
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Final
 from domain.errors import Damaged, PalaceError, Unusable
 
 _FULL: Final = ("database or disk is full", "no space left", "disk quota")
+_READ_ONLY: Final = "readonly database"
 _LOCKED: Final = ("locked", "busy")
 _DAMAGED: Final = ("malformed", "not a database", "corrupt")
 
@@ -29,6 +30,12 @@ def storage_error(error: Exception) -> PalaceError:
             "storage::full",
             "There is no room left to write; the operation was not recorded.",
             "Free some space and call again; reads go on meanwhile.",
+        )
+    if _READ_ONLY in text or getattr(error, "errno", None) == errno.EROFS:
+        return Unusable(
+            "storage::read_only",
+            "The palace can only be read: this user may not write its folder.",
+            "Nothing was recorded. Give the right to write back, then call again; reads go on.",
         )
     if any(part in text for part in _LOCKED):
         return Unusable(

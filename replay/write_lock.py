@@ -9,6 +9,7 @@ file, so that a busy process cannot starve them; neither lock is ever waited for
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
@@ -110,7 +111,14 @@ class WriteLock:
             time.sleep(_POLL_SECONDS)
 
     def _open(self, name: str) -> int:
-        return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = self._folder / name
+        try:
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EROFS) or not path.is_file():
+                raise
+            # A palace that can only be read: whoever tries to write it is told by the database.
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _locked(self) -> Unusable:
         return Unusable(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -57,6 +58,13 @@ def test_a_folder_that_others_can_read_is_a_warning(line: CommandLine) -> None:
     assert check["state"] == "warn"
     assert "chmod 700" in check["help"]
     assert line.run("doctor").code == 0
+
+
+def test_a_folder_that_can_only_be_read_is_a_warning(line: CommandLine) -> None:
+    with patch("os.access", lambda *_: False):
+        [check] = [one for one in doctor.examine(line.palace) if one.state != "ok"]
+    assert (check.name, check.state) == ("writing", "warn")
+    assert "can only be read" in check.message
 
 
 def test_a_palace_in_a_palace_is_a_warning(line: CommandLine) -> None:
