@@ -145,7 +145,7 @@ def _unknown_variables() -> Iterator[Check]:
     known = {f"PALACELOG_{name.upper()}" for name in Settings.model_fields}
     known |= {PALACE_VARIABLE, "PALACELOG_MODE"}
     found = sorted(name for name in os.environ if name.startswith("PALACELOG_"))
-    unknown = [name for name in found if name not in known]
+    unknown = [name for name in found if name.partition("__")[0] not in known]
     if unknown:
         yield Check(
             "environment",
