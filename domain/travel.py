@@ -123,7 +123,7 @@ def _checkpoint(payload: dict[str, Any], known: Known) -> list[Leg]:
         _refuse_crossing(item, known, stays=known.policy(item["wing"]) == LOCAL, filed=filed)
     local = _part(payload, "items", lambda item: known.policy(item["wing"]) == LOCAL)
     shared = _part(payload, "items", lambda item: known.policy(item["wing"]) != LOCAL)
-    stays = lambda one: _policy_of(one["near"], known, filed) == LOCAL  # noqa: E731
+    stays = lambda one: known.policy(one["wing"]) == LOCAL  # noqa: E731
     _divide(payload, "dropped", stays, shared, local)
     diary = payload.get("diary")
     if diary is not None:

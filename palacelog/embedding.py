@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS, counting
 from domain.errors import PalaceError
+from domain.nearness import Comparison, ToStore
 from domain.operation import Context, Draft
 from domain.travel import LOCAL
 from palacelog.settings import VectorSettings
@@ -24,7 +25,10 @@ from projections.meaning import (
     UNAVAILABLE,
     UNREADABLE,
     Degraded,
+    Groups,
+    NearTo,
     Ranked,
+    Showing,
     Wish,
 )
 from projections.reading import Reading
@@ -54,6 +58,13 @@ class Embedded(Protocol):
         ...
 
 
+class Ready(NamedTuple):
+    """An index that can be asked, and why it may not know all."""
+
+    vectors: VectorIndex
+    degraded: Degraded | None
+
+
 class Embedding:
     """The vector indexes of an open palace, and the thread that keeps them up."""
 
@@ -80,6 +91,9 @@ class Embedding:
         self._thread: threading.Thread | None = None
         self._wanted = threading.Event()
         self._closed = False
+        self._turns = threading.Condition()
+        self._ahead = 0
+        self._unrecorded = False
 
     @property
     def indexes(self) -> VectorIndexes:
@@ -95,6 +109,9 @@ class Embedding:
 
     def written(self) -> None:
         """Something was written that may hold texts."""
+        if self._unrecorded:
+            self._first()
+            self._unrecorded = False
         if self._background:
             self.wake()
 
@@ -137,23 +154,89 @@ class Embedding:
         """Every index there is, how far it has come, and which of them answers."""
         raise NotImplementedError
 
+    def near(
+        self, reading: Reading, text: str, shown: Showing, least: int, count: int
+    ) -> NearTo | Degraded:
+        """The drawers near to a text."""
+        from projections.vectors.nearness import near
+
+        ready = self._ready(reading)
+        if isinstance(ready, Degraded):
+            return ready
+        found = near(reading, ready.vectors, text, shown, least, count)
+        return NearTo(found, ready.vectors.identity.short, ready.degraded)
+
+    def groups(
+        self, reading: Reading, shown: Showing, least: int, before: int, count: int
+    ) -> Groups | Degraded:
+        """Groups of drawers near to each other."""
+        from projections.vectors.grouping import walked
+
+        ready = self._ready(reading)
+        if isinstance(ready, Degraded):
+            return ready
+        groups, last = walked(reading, ready.vectors, shown, least, before, count)
+        return Groups(groups, last, ready.vectors.identity.short, ready.degraded)
+
+    def compared(self, texts: Sequence[ToStore], least: int) -> Comparison:
+        """What is near to each of some texts that are to be stored; they are embedded for it, and
+        what was made of them is kept.
+        """
+        from projections.vectors.comparing import compare
+
+        with self._palace.reading() as reading:
+            ready = self._ready(reading, [one.content for one in texts])
+            if isinstance(ready, Degraded):
+                return Comparison(degraded=ready.reason)
+            if counting(reading) is None:
+                self._unrecorded = True
+            lag = 0 if ready.degraded is None else ready.degraded.lag
+            return compare(reading, ready.vectors, texts, least, lag)
+
     def _ranked(self, reading: Reading, wish: Wish, rank: Callable[..., Any]) -> Ranked | Degraded:
+        ready = self._ready(reading)
+        if isinstance(ready, Degraded):
+            return ready
+        index, degraded = ready
+        question = index.question(wish.query)
+        if not question.readable:
+            return Degraded(
+                UNREADABLE, 0, f"{index.identity.short} does not know the words of this question."
+            )
+        return Ranked(rank(reading, index, wish, question), index.identity.short, degraded)
+
+    def _ready(self, reading: Reading, texts: Sequence[str] = ()) -> Ready | Degraded:
+        """The counting index once it has all texts, or as far as it has come by the deadline.
+
+        Args:
+            texts: others that it needs first.
+        """
         try:
             index = self.indexes.counting(reading) or self.indexes.chosen()
-            question = index.question(wish.query)
+            index.embedder()
+            if texts:
+                self._embed_first(index, texts)
             missing = self.indexes.wait(index, reading.cursor, reading.checkpoint.log_id)
             index.flat.catch_up()
         except PalaceError as error:
             return Degraded(UNAVAILABLE, 0, f"{error.message} {error.help}")
         except (sqlite3.Error, OSError) as error:
             return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
-        if not question.readable:
-            return Degraded(
-                UNREADABLE, 0, f"{index.identity.short} does not know the words of this question."
-            )
         lag = len(missing.digests) + len(missing.failed)
-        degraded = Degraded(LAGGING, lag, "Ask again, or run `palacelog embed`.") if lag else None
-        return Ranked(rank(reading, index, wish, question), index.identity.short, degraded)
+        help = "Ask again, or run `palacelog embed`."
+        return Ready(index, Degraded(LAGGING, lag, help) if lag else None)
+
+    def _embed_first(self, index: VectorIndex, texts: Sequence[str]) -> None:
+        """Embed some texts before all that waits."""
+        with self._turns:
+            self._ahead += 1
+        try:
+            with only_one(index.lock_file, self._settings.wait_seconds, "embedding"):
+                index.embed_texts(texts)
+        finally:
+            with self._turns:
+                self._ahead -= 1
+                self._turns.notify_all()
 
     def _run(self) -> None:
         while not self._closed:
@@ -170,6 +253,8 @@ class Embedding:
         if index is None:
             index = self._first()
         while not stop():
+            with self._turns:
+                self._turns.wait_for(lambda: not self._ahead)
             with (
                 only_one(index.lock_file, LOCK_SECONDS, "embedding"),
                 self._palace.reading() as reading,

@@ -152,7 +152,7 @@ class Palace:
         self, entry: Entry, asked: Asks, arguments: Mapping[str, Any], context: Context
     ) -> dict[str, Any]:
         dry_run = getattr(asked, "dry_run", False)
-        asked = prepare(asked)
+        asked = prepare(asked, self.embedding, self._system.now)
         key = None if dry_run else getattr(asked, "idempotency_key", None)
         as_asked = dict(arguments)
 

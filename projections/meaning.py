@@ -18,7 +18,6 @@ SCORE_UNIT: Final = 1_000_000_000
 LAGGING: Final = "lagging"
 UNAVAILABLE: Final = "unavailable"
 UNREADABLE: Final = "unreadable_question"
-NO_EMBEDDER: Final = "no_embedder"
 
 
 class Found(NamedTuple):
@@ -58,12 +57,16 @@ class Ranked(NamedTuple):
     degraded: Degraded | None
 
 
-class Shown(Protocol):
-    """Which drawers an answer may show."""
+class Showing(Protocol):
+    """Which of some drawers an answer may show."""
 
     def of(self, numbers: Sequence[int]) -> dict[int, str]:
         """Those of some numbered texts that may be shown, with their drawer ids."""
         ...
+
+
+class Shown(Showing, Protocol):
+    """Which drawers an answer may show."""
 
     def digests(self) -> Sequence[bytes]:
         """The digests of all texts that may be shown."""
@@ -86,6 +89,52 @@ class Wish(NamedTuple):
     max_distance: float | None
 
 
+class Alike(NamedTuple):
+    """A drawer and how near its text is to another, as a cosine in millionths."""
+
+    drawer_id: str
+    cosine: int
+
+
+class NearTo(NamedTuple):
+    """The drawers near to a text, nearest first, equal ones by id.
+
+    Attributes:
+        embedder: the short form of its identity.
+    """
+
+    found: Sequence[Alike]
+    embedder: str
+    degraded: Degraded | None
+
+
+class Group(NamedTuple):
+    """Drawers that hang together by nearness, in the order in which they arrived.
+
+    Attributes:
+        number: of the newest of them, by arrival.
+        drawers: each with how near it is to the nearest other one.
+        complete: whether all of them are here.
+    """
+
+    number: int
+    drawers: Sequence[Alike]
+    complete: bool
+
+
+class Groups(NamedTuple):
+    """A stretch of the groups, the one whose newest drawer arrived last first.
+
+    Attributes:
+        last: the number of the oldest drawer looked at; None where there are no more.
+    """
+
+    found: Sequence[Group]
+    last: int | None
+    embedder: str
+    degraded: Degraded | None
+
+
 class Meaning(Protocol):
     """An index of meaning."""
 
@@ -99,4 +148,18 @@ class Meaning(Protocol):
 
     def state(self, reading: Reading) -> list[dict[str, Any]]:
         """Every index there is, how far it has come, and which of them answers."""
+        ...
+
+    def near(
+        self, reading: Reading, text: str, shown: Showing, least: int, count: int
+    ) -> NearTo | Degraded:
+        """At most `count` drawers at least as near to a text as a cosine in millionths."""
+        ...
+
+    def groups(
+        self, reading: Reading, shown: Showing, least: int, before: int, count: int
+    ) -> Groups | Degraded:
+        """At most `count` groups of drawers near to each other, from the newest drawer whose
+        number is below `before` on; as many drawers are looked at as one answer may take.
+        """
         ...

@@ -79,7 +79,7 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     connection.create_function("folded", 1, comparable, deterministic=True)
     connection.create_function("searchable", 1, searchable, deterministic=True)
     connection.create_function("words_in", 1, _words_in, deterministic=True)
-    connection.create_function("digest_of", 1, _digest_of, deterministic=True)
+    connection.create_function("digest_of", 1, digest_of, deterministic=True)
     if read_only:
         connection.execute("PRAGMA query_only=ON")
     return connection
@@ -154,7 +154,8 @@ def checkpoint(connection: sqlite3.Connection, how: str = "PASSIVE") -> None:
         connection.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
 
-def _digest_of(text: str) -> bytes:
+def digest_of(text: str) -> bytes:
+    """The sha256 of a text, by which its vectors are found."""
     return sha256(text.encode()).digest()
 
 

@@ -12,15 +12,18 @@ from typing import Any
 from domain.belief import Fold, Held
 from domain.canonical import comparable, twin_form
 from domain.decisions.drawers import decide_add
+from domain.decisions.nearness import Near, nearest
 from domain.drawers import DRAWERS, Tombstone, reached
 from domain.errors import Refused
 from domain.identity import DIARY_ROOM, diary_id, diary_wing
+from domain.nearness import NOT_COMPARED, Comparison
 from domain.operations.common import Decided
 from domain.operations.drawers import AddDrawerAsks
 from domain.operations.filing import (
     CheckpointAsks,
     CheckpointDiary,
     CheckpointItem,
+    ComparedCheckpoint,
     DeleteBySourceAsks,
     DeleteDrawersAsks,
     DiaryWriteAsks,
@@ -39,31 +42,46 @@ def decide_diary(asked: DiaryWriteAsks, known: KnownTexts, now: int) -> Decided:
     return Decided(_entry(asked, known, now))
 
 
-def decide_checkpoint(asked: CheckpointAsks, known: KnownTexts, now: int) -> Decided:
+def decide_checkpoint(asked: CheckpointAsks, known: Known, now: int) -> Decided:
     """Resolve every item on what the palace holds and on the items before it."""
+    comparison = asked.comparison if isinstance(asked, ComparedCheckpoint) else NOT_COMPARED
     seen = _WithEarlier(known)
-    stored, dropped = [], []
+    stored: dict[int, dict[str, Any]] = {}
+    dropped = []
     for number, item in enumerate(asked.items):
         payload = _item(item, seen, now)
+        same = payload["duplicate"] or payload["drawer_id"] in seen
         near = (
-            payload["drawer_id"] if payload["duplicate"] or payload["drawer_id"] in seen else None
+            Near(payload["drawer_id"])
+            if same
+            else nearest(number, payload, comparison, known, stored)
         )
-        if near is not None and asked.drop_duplicates:
-            dropped.append({"item": number, "near": near})
+        # What ends another drawer says more than its text does.
+        if near is not None and asked.drop_duplicates and "supersedes" not in payload:
+            left_out = {"item": number, "wing": payload["wing"]}
+            dropped.append(left_out | near.as_recorded())
             continue
-        payload |= {"item": number, "duplicate": near is not None}
-        stored.append(payload if near is None else payload | {"near": near})
+        stored[number] = payload | {"item": number, "duplicate": same}
+        if near is not None:
+            stored[number] |= near.as_recorded()
         seen.learn(payload)
     payload = {
-        "items": stored,
+        "items": list(stored.values()),
         "dropped": dropped,
         "dedup_threshold": asked.dedup_threshold,
-        "duplicate": all(one["duplicate"] for one in stored),
+        "duplicate": all(one["duplicate"] for one in stored.values())
+        and not any("cosine" in one for one in dropped),
     }
     if asked.diary is not None:
         payload["diary"] = _entry(asked.diary, seen, now)
         payload["duplicate"] = payload["duplicate"] and payload["diary"]["duplicate"]
-    return Decided(payload)
+    return Decided(payload | _compared(comparison if asked.items else Comparison()))
+
+
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    """What is recorded of how the items were compared."""
+    said: dict[str, Any] = {"embedder": comparison.embedder, "degraded": comparison.degraded}
+    return {name: value for name, value in (said | {"lag": comparison.lag}).items() if value}
 
 
 def decide_delete_drawers(asked: DeleteDrawersAsks, known: KnownTexts, now: int) -> Decided:
@@ -186,19 +204,28 @@ def answer_checkpoint(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
             "drawer_id": one["drawer_id"],
             "duplicate": one["duplicate"],
             "near": one.get("near"),
+            "cosine": one.get("cosine"),
             "dropped": False,
         }
         for one in payload["items"]
     }
     for one in payload["dropped"]:
-        left_out = {"duplicate": True, "near": one["near"], "dropped": True}
-        lines[one["item"]] = {"drawer_id": one["near"]} | left_out
+        lines[one["item"]] = {
+            "drawer_id": one["near"],
+            "duplicate": one.get("cosine") is None,
+            "near": one["near"],
+            "cosine": one.get("cosine"),
+            "dropped": True,
+        }
     diary = payload.get("diary")
     return {
         "items": [lines[number] for number in sorted(lines)],
         "stored": len(payload["items"]),
         "dropped": len(payload["dropped"]),
         "diary_id": None if diary is None else diary["drawer_id"],
+        "embedder": payload.get("embedder"),
+        "degraded": payload.get("degraded"),
+        "lag": payload.get("lag", 0),
     }
 
 

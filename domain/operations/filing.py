@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from domain.identity import is_diary_id
+from domain.nearness import DEDUP_THRESHOLD, NOT_COMPARED, Comparison
 from domain.operations.common import (
     Answers,
     Asks,
@@ -165,10 +166,10 @@ class CheckpointAsks(Writes):
     )
     diary: CheckpointDiary | None = Field(None, description="An entry that goes with them.")
     dedup_threshold: float = Field(
-        0.9, ge=0, le=1, description="How near two texts are to be named as duplicates."
+        DEDUP_THRESHOLD, ge=0, le=1, description="How near two texts are to be named as duplicates."
     )
     drop_duplicates: bool = Field(
-        False, description="Do not store what is held already; it is named in the answer."
+        False, description="Do not store what is held already, or nearly; the answer names it."
     )
 
     @model_validator(mode="after")
@@ -178,27 +179,51 @@ class CheckpointAsks(Writes):
         return self
 
 
+class ComparedCheckpoint(CheckpointAsks):
+    """A checkpoint whose texts were compared by meaning, before it is decided."""
+
+    comparison: Comparison = NOT_COMPARED
+
+
+Cosine = Annotated[float, Field(ge=0, le=1)]
+
+
 class CheckpointItemRecords(AddDrawerRecords):
-    """An item as it was stored, with its number in what was asked."""
+    """An item as it was stored, with its number in what was asked.
+
+    Attributes:
+        near: the drawer that holds the same text or, with a cosine, nearly the same.
+    """
 
     item: int
     near: str | None = None
+    cosine: Cosine | None = None
 
 
 class Dropped(Records):
     """An item that was not stored, as the caller wanted, and the drawer that holds its text."""
 
     item: int
+    wing: RecordedPlace | None = None
     near: str
+    cosine: Cosine | None = None
 
 
 class CheckpointRecords(Records):
-    """All items and the decisions about duplicates."""
+    """All items and the decisions about duplicates.
+
+    Attributes:
+        embedder: short form of what compared the texts by meaning; None where nothing did.
+        degraded, lag: why not everything was compared, and how many texts were not.
+    """
 
     items: list[CheckpointItemRecords]
     diary: DiaryWriteRecords | None = None
     dropped: list[Dropped] = Field(default_factory=list)
     dedup_threshold: float
+    embedder: str | None = None
+    degraded: str | None = None
+    lag: Annotated[int, Field(ge=0)] = 0
     duplicate: bool = False
 
 
@@ -208,6 +233,7 @@ class CheckpointLine(Answers):
     drawer_id: str
     duplicate: bool = Field(description="The same text was held, or stands earlier in the list.")
     near: str | None = Field(description="The drawer that holds the same or nearly the same text.")
+    cosine: float | None = Field(description="How near it is; null where the text is the same.")
     dropped: bool
 
 
@@ -218,6 +244,9 @@ class CheckpointAnswers(WriteAnswers):
     stored: int
     dropped: int
     diary_id: str | None
+    embedder: str | None = Field(description="What compared the texts by meaning.")
+    degraded: str | None = Field(description="Why not all were compared by meaning.")
+    lag: int = Field(description="Texts that were not compared, as they have no vectors.")
 
 
 class DeleteDrawersAsks(Writes):

@@ -9,6 +9,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from domain.nearness import DEDUP_THRESHOLD
 from domain.operations.common import (
     LIMIT_DEFAULT,
     LIMIT_MAX,
@@ -165,36 +166,53 @@ class WakeUpAnswers(Shown):
     left_out: int = Field(description="Items that did not fit whole.")
 
 
+Threshold = Annotated[float, Field(ge=0, le=1)]
+
+
 class CheckDuplicateAsks(Moments):
-    """Whether a text is held already, exactly or but for line ends, composition and blank ends."""
+    """Whether a text is held already: exactly, but for line ends, composition and blank ends, or
+    nearly, by meaning.
+    """
 
     content: Content
     wing: PlaceName | None = None
     room: PlaceName | None = None
+    threshold: Threshold = Field(
+        DEDUP_THRESHOLD, description="How near two texts are to be nearly the same: a cosine."
+    )
 
 
 class Twin(Answers):
-    """A live drawer with the same text. `exact`: to the last character."""
+    """A live drawer with the same text, or nearly. `exact`: to the last character."""
 
     drawer_id: str
     wing: str
     room: str
     exact: bool
+    cosine: float | None = Field(description="How near it is; null where the text is the same.")
     state: str
     recorded_at: str
 
 
 class CheckDuplicateAnswers(Shown):
-    """The live drawers that hold the text, exact ones first."""
+    """The live drawers that hold the text, exact ones first, then the 50 nearest that nearly do."""
 
     is_duplicate: bool
     matches: list[Twin]
+    embedder: str | None = Field(description="Whose vectors were asked.")
+    degraded: DegradedShown | None
 
 
 class DuplicatesAsks(Paged, Moments):
-    """Texts that several live drawers hold."""
+    """Texts that several live drawers hold, exactly or nearly."""
 
     wing: PlaceName | None = None
+    near: bool = Field(
+        False, description="Group what is near by meaning, instead of what is the same text."
+    )
+    threshold: Threshold = Field(
+        DEDUP_THRESHOLD, description="With near: from which cosine on texts are near."
+    )
     limit: Limit = LIMIT_DEFAULT
     cursor: Cursor | None = None
 
@@ -204,14 +222,21 @@ class Duplicate(Answers):
 
     preview: str
     drawers: list[Twin]
+    complete: bool = Field(description="Whether all are listed; of near ones at most 100 are.")
 
 
 class DuplicatesAnswers(Shown):
-    """One page of groups, the one that grew last first."""
+    """One page of groups, the one that grew last first.
+
+    Of near ones a page looks at some hundred drawers, from the newest back: it may hold fewer
+    groups than asked for, or none, and still have a cursor.
+    """
 
     groups: list[Duplicate]
-    total: int
+    total: int | None = Field(description="On all pages; of near ones nobody counts them.")
     cursor: str | None
+    embedder: str | None = Field(description="Whose vectors were asked.")
+    degraded: DegradedShown | None
 
 
 class GetDrawersAsks(Moments):

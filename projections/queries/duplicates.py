@@ -1,4 +1,5 @@
-"""The same text twice: whether one is held already, and which live drawers hold one text.
+"""The same text twice: whether one is held already, and which live drawers hold one text, or nearly
+one.
 
 Protects what met by replication: two drawers of one text both stay, and are named here, so that a
 person can say which one is to go.
@@ -11,12 +12,11 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 
 from domain.canonical import comparable, twin_digest
-from domain.drawers import Superseding, Support, newest
-from domain.instants import show
 from domain.operations.searching import CheckDuplicateAsks, DuplicatesAsks
 from projections import tables
+from projections.meaning import Degraded
 from projections.queries.drawer_lists import PREVIEW_CHARACTERS, held
-from projections.queries.drawers import state
+from projections.queries.near import NEAR_MAX, how, near_groups, near_line, near_to, twin_line
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Reading
 from projections.tables import Prepared
@@ -65,18 +65,27 @@ _PAGE = Prepared(
 
 
 def check_duplicate(reading: Reading, asked: CheckDuplicateAsks) -> dict[str, Any]:
-    """The live drawers that hold a text, exact ones first."""
+    """The live drawers that hold a text, exact ones first, then those that nearly do."""
     wing, room = asked.wing and comparable(asked.wing), asked.room and comparable(asked.room)
     rows = reading.rows(_TWINS, twin=twin_digest(asked.content), wing=wing, room=room)
-    found = [_twin(reading, row, asked.content) for row in rows]
+    same = [_twin(reading, row, asked.content) for row in rows]
+    same.sort(key=lambda one: not one["exact"])
+    found = near_to(reading, asked)
+    held = {one["drawer_id"] for one in same}
+    alike = () if isinstance(found, Degraded) else found.found
+    others = [one for one in alike if one.drawer_id not in held][:NEAR_MAX]
+    nearly = [near_line(reading, one, asked.content) for one in others]
     return reading.shown() | {
-        "is_duplicate": bool(found),
-        "matches": sorted(found, key=lambda one: not one["exact"]),
+        "is_duplicate": bool(same or nearly),
+        "matches": [*same, *nearly],
+        **how(found),
     }
 
 
 def duplicates(reading: Reading, asked: DuplicatesAsks) -> dict[str, Any]:
-    """One page of texts that several live drawers hold."""
+    """One page of texts that several live drawers hold, exactly or nearly."""
+    if asked.near:
+        return near_groups(reading, asked)
     last = resume("duplicates", reading, asked, asked.cursor, (int, bytes))
     wing = asked.wing and comparable(asked.wing)
     behind = {
@@ -91,6 +100,8 @@ def duplicates(reading: Reading, asked: DuplicatesAsks) -> dict[str, Any]:
         "groups": [_group(reading, twin, wing) for twin, _ in page],
         "total": total,
         "cursor": cursor_text("duplicates", reading, asked, marks) if more else None,
+        "embedder": None,
+        "degraded": None,
     }
 
 
@@ -100,18 +111,11 @@ def _group(reading: Reading, twin: bytes, wing: str | None) -> dict[str, Any]:
     return {
         "preview": first[:PREVIEW_CHARACTERS],
         "drawers": [_twin(reading, row, first) for row in rows],
+        "complete": True,
     }
 
 
 def _twin(reading: Reading, row: tuple[Any, ...], content: str) -> dict[str, Any]:
     drawer_id, wing, room, text = row
-    supports = reading.find(Support, "drawer_id", drawer_id)
-    superseded = bool(reading.find(Superseding, "drawer_id", drawer_id))
-    return {
-        "drawer_id": drawer_id,
-        "wing": wing,
-        "room": room,
-        "exact": text == content,
-        "state": state(supports, superseded, reading.as_of),
-        "recorded_at": show(newest(supports).recorded_at),
-    }
+    place = {"drawer_id": drawer_id, "wing": wing, "room": room}
+    return twin_line(reading, place, exact=text == content, cosine=None)

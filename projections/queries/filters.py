@@ -106,6 +106,18 @@ def filters_of(reading: Reading, asked_for: SearchAsks) -> tuple[Filters, dict[s
     }
 
 
+def shown_in(reading: Reading, *, wing: str | None, room: str | None) -> ShownDrawers:
+    """The drawers that are true at the reading's moment, in places where they are named."""
+    filters = Filters(wing=wing is not None, room=room is not None, timed=True, newest=False)
+    given = {
+        "begin": reading.as_of,
+        "end": reading.as_of + 1,
+        "wing": wing and comparable(wing),
+        "room": room and comparable(room),
+    }
+    return ShownDrawers(reading, filters, given)
+
+
 class ShownDrawers:
     """The drawers that meet the conditions of a search (see `projections.meaning.Shown`)."""
 

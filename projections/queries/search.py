@@ -16,9 +16,10 @@ from sqlalchemy import bindparam, exists, literal_column, select
 from domain.drawers import Superseding, Support, newest
 from domain.errors import Unusable
 from domain.instants import show, shown
+from domain.nearness import NO_EMBEDDER
 from domain.operations.searching import AUTO, HYBRID, LEXICAL, SEMANTIC, SearchAsks
 from projections import tables, text
-from projections.meaning import NO_EMBEDDER, SCORE_UNIT, Degraded, Found, Ranked, Wish
+from projections.meaning import SCORE_UNIT, Degraded, Found, Ranked, Wish
 from projections.queries import lexical, ranking
 from projections.queries.drawer_lists import showing
 from projections.queries.drawers import holds, shown_interval, state

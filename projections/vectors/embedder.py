@@ -137,6 +137,10 @@ class Embedder(Protocol):
         """Whether it knows the words of a text."""
         ...
 
+    def unknown(self, text: str) -> str:
+        """What of a text it does not know, and so cannot tell from anything else."""
+        ...
+
 
 class Vocabulary:
     """A tokenizer, and what its tokens are good for."""
@@ -180,6 +184,11 @@ class Vocabulary:
     def knows(self, ids: Sequence[int]) -> bool:
         """Whether at most half of the tokens are unknown ones."""
         return 2 * sum(one in self._unknown for one in ids) <= len(ids)
+
+    def unknown(self, text: str) -> str:
+        """The words that it does not know, one beside the other."""
+        spans = self.spans(text)
+        return "".join(text[start:end] for one, start, end in spans if one in self._unknown)
 
 
 def cut(ids: Sequence[int], length_max: int) -> list[Chunk]:

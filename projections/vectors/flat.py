@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +30,8 @@ _AT_ONCE: Final = 4_096
 _TIES: Final = 32
 COSINE_UNIT: Final = 1_000_000
 """Cosines are compared as whole millionths: processors differ in the seventh digit."""
+_SLACK: Final = 10
+"""How far, in millionths, a cosine may be off that faiss works out."""
 _SELECTING: Any = faiss.SearchParameters
 
 Numbers = NDArray[np.int64]
@@ -89,6 +92,24 @@ class FlatIndex:
         whole = np.rint(cosines[0][found].astype(np.float64) * COSINE_UNIT).astype(np.int64)
         order = np.lexsort((numbers[0][found], -whole))[:count]
         return Near(numbers[0][found][order], whole[order])
+
+    def within(self, vectors: Vectors, cosine: int) -> list[Near]:
+        """For each of some vectors, all rows at least as near as a cosine in millionths, and
+        perhaps some just below it; none are left out, however many there are.
+
+        Args:
+            vectors: [n, dimension], each of length 1.
+        """
+        least = (cosine - _SLACK) / COSINE_UNIT
+        with self._guard:
+            bounds, cosines, numbers = self._vectors.range_search(vectors, least)
+        whole = np.rint(cosines.astype(np.float64) * COSINE_UNIT).astype(np.int64)
+        found = []
+        for begin, end in pairwise(bounds.tolist()):
+            own, near = numbers[begin:end], whole[begin:end]
+            order = np.lexsort((own, -near))
+            found.append(Near(own[order], near[order]))
+        return found
 
     def unsaved(self) -> int:
         """How many rows a saved index would gain."""

@@ -98,6 +98,10 @@ class OnnxEmbedder:
         """Whether it knows the words of a text, or at least of its beginning."""
         return self._vocabulary.knows(self.chunks(text)[0].ids)
 
+    def unknown(self, text: str) -> str:
+        """What of a text it does not know."""
+        return self._vocabulary.unknown(text)
+
     def _batch(
         self, chunks: Sequence[Chunk], places: Sequence[int]
     ) -> Iterator[tuple[int, Passage]]:

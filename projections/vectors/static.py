@@ -80,6 +80,10 @@ class StaticEmbedder:
         """Whether it knows the words of a text."""
         return self._vocabulary.knows(self.chunks(text)[0].ids)
 
+    def unknown(self, text: str) -> str:
+        """What of a text it does not know."""
+        return self._vocabulary.unknown(text)
+
     def _rows(self, ids: Sequence[int]) -> Vectors:
         return self._table[np.minimum(np.asarray(ids, dtype=np.int64), len(self._table) - 1)]
 

@@ -19,6 +19,7 @@ from sqlalchemy import bindparam, func, select
 
 from domain.errors import Damaged
 from projections import tables
+from projections.sqlite import digest_of
 from projections.tables import Prepared
 from projections.vectors.cache import LOCK_FILE, Cache
 from projections.vectors.embedder import Embedder, Identity, Passage, Question
@@ -146,6 +147,23 @@ class VectorIndex:
             self._embed_slice(some)
             done += len(some)
         return done
+
+    def embed_texts(self, texts: Sequence[str]) -> None:
+        """Embed texts that are not stored yet; under the lock of `lock_file`."""
+        by_digest = {digest_of(text): text for text in texts}
+        missing = self.cache.missing(list(by_digest))
+        for at in range(0, len(missing), SLICE_TEXTS):
+            some = missing[at : at + SLICE_TEXTS]
+            self._embed_slice([(digest, by_digest[digest]) for digest in some])
+
+    def passages(self, text: str) -> list[Passage]:
+        """What the embedder makes of a text, chunk by chunk; nothing of it is kept."""
+        held = self.cache.passages([digest_of(text)])
+        if held:
+            [found] = held.values()
+            return found
+        [(_, made)] = self._made([(b"", text)])
+        return list(made)
 
     def failures(self, cursor: sqlite3.Cursor, digests: Sequence[bytes]) -> list[Failed]:
         """The texts among these that could not be embedded."""

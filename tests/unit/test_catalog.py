@@ -124,8 +124,16 @@ FORMATS = {
         "agent_name wing max_items max_bytes",
         "block diary drawers conflicts outbox withheld left_out",
     ),
-    "check_duplicate": ("content", "wing room", "is_duplicate matches"),
-    "duplicates": ("", "wing limit cursor", "groups total cursor"),
+    "check_duplicate": (
+        "content",
+        "wing room threshold",
+        "is_duplicate matches embedder degraded",
+    ),
+    "duplicates": (
+        "",
+        "wing near threshold limit cursor",
+        "groups total cursor embedder degraded",
+    ),
     "kg_add": (
         "subject predicate object",
         "valid_from valid_to confidence source_drawer_id source_file wing idempotency_key",
@@ -178,7 +186,7 @@ FORMATS = {
     "checkpoint": (
         "",
         "items diary dedup_threshold drop_duplicates",
-        "items stored dropped diary_id",
+        "items stored dropped diary_id embedder degraded lag",
     ),
     "note": ("content", "wing room tags source_file added_by", "drawer_id wing room hidden_by"),
     "diary_write": ("agent_name entry", "topic wing", "drawer_id agent topic"),
