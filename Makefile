@@ -69,6 +69,10 @@ simulate: setup ## Run the random histories of several devices
 bench: setup ## Measure speed, as ratios (small sizes: make bench ARGS=--quick)
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
+.PHONY: eval
+eval: setup ## Score search (conversations in a file: make eval DATA=FILE)
+	$(BIN)/python -m tests.evaluation $(if $(DATA),--data $(DATA)) $(ARGS)
+
 .PHONY: fixtures
 fixtures: setup ## Make the golden files in fixtures/ again
 	$(BIN)/python fixtures/regenerate.py

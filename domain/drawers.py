@@ -203,12 +203,14 @@ def texts(event: Event) -> tuple[tuple[str, str, str, str], ...]:
 
 
 def names(event: Event) -> tuple[Name, ...]:
-    """The wing and room that an event spells."""
-    wing, room = event.payload.get("wing"), event.payload.get("room")
+    """The wing, the room and the author that an event spells."""
+    payload = event.payload
+    wing, room, author = payload.get("wing"), payload.get("room"), payload.get("added_by")
+    named = () if author is None else (Name("author", "", author),)
     if wing is None:
-        return ()
-    named = Name("wing", "", wing)
-    return (named, Name("room", wing, room)) if room is not None else (named,)
+        return named
+    named = (*named, Name("wing", "", wing))
+    return (*named, Name("room", wing, room)) if room is not None else named
 
 
 def mentions(event: Event) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -29,6 +30,7 @@ from projections.meaning import (
     NearTo,
     Ranked,
     Showing,
+    Steps,
     Wish,
 )
 from projections.reading import Reading
@@ -85,6 +87,7 @@ class Embedding:
         """
         self._folder, self._settings = folder, settings
         self._palace, self._context = palace, context
+        self.steps = Steps(**settings.steps.model_dump())
         self._background = background
         self._guard = threading.Lock()
         self._indexes: VectorIndexes | None = None
@@ -142,7 +145,7 @@ class Embedding:
         """By words and by meaning."""
         from projections.vectors.hybrid import ranked
 
-        return self._ranked(reading, wish, ranked)
+        return self._ranked(reading, wish, partial(ranked, steps=self.steps))
 
     def semantic(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
         """By meaning alone."""

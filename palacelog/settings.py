@@ -58,6 +58,19 @@ class Memory(BaseModel):
     mode: Literal["flat", "rich"] = "flat"
 
 
+class RankingSteps(BaseModel):
+    """Which steps a hybrid ranking takes (see `projections.meaning.Steps`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: bool = True
+    dates: bool = True
+    sources: bool = True
+    neighbours: bool = True
+    authors: bool = True
+    asking: bool = True
+
+
 class VectorSettings(BaseModel):
     """How texts are embedded.
 
@@ -65,12 +78,14 @@ class VectorSettings(BaseModel):
         embedder: of a palace in which nothing was embedded yet: `minilm`, `wordllama`, the path of
             a folder, or `none`. Afterwards `reindex` changes it.
         wait_seconds: how long a search waits for texts that are being embedded.
+        steps: which steps a search by words and meaning takes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     embedder: str = Field("minilm", min_length=1)
     wait_seconds: float = Field(2.0, ge=0, le=600)
+    steps: RankingSteps = RankingSteps()
 
 
 class Settings(BaseSettings):

@@ -20,6 +20,31 @@ UNAVAILABLE: Final = "unavailable"
 UNREADABLE: Final = "unreadable_question"
 
 
+class Steps(NamedTuple):
+    """Which steps a hybrid ranking takes beside the sum of words and meaning.
+
+    Attributes:
+        tokens: match token by token (MaxSim).
+        dates: the dates that a question names.
+        sources: the best record of the same source or session.
+        neighbours: the messages before and behind.
+        authors: who said it, where the question names exactly one known author.
+        asking: records that only ask.
+    """
+
+    tokens: bool = True
+    dates: bool = True
+    sources: bool = True
+    neighbours: bool = True
+    authors: bool = True
+    asking: bool = True
+
+    @property
+    def beside(self) -> bool:
+        """Whether what stands beside a record matters."""
+        return self.neighbours or self.authors
+
+
 class Found(NamedTuple):
     """A drawer and how well it answers, in billionths.
 
@@ -77,12 +102,15 @@ class Wish(NamedTuple):
     """What a search wants ranked.
 
     Attributes:
+        query: without the authors that it names.
+        authors: these, in comparable form.
         by_words: what words found, best first.
         rarity: how rare each word of the question is, by its stem; see `queries.ranking`.
         max_distance: 1 - cosine that a hit may have; None for any.
     """
 
     query: str
+    authors: Sequence[str]
     by_words: Sequence[Found]
     rarity: Mapping[str, float]
     shown: Shown

@@ -118,6 +118,7 @@ names = Table(
     Column("scope", Text, nullable=False),
     Column("folded", Text, nullable=False),
     Column("spelling", Text, nullable=False),
+    Column("position", Integer, nullable=False),
     PrimaryKeyConstraint("kind", "scope", "folded"),
     sqlite_with_rowid=False,
 )

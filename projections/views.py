@@ -287,7 +287,14 @@ class Folding:
                 self._noted.add(spelt)
                 kind, scope, name = spelt
                 folded = comparable(name)
-                _NAME(self.cursor, kind=kind, scope=comparable(scope), folded=folded, spelling=name)
+                _NAME(
+                    self.cursor,
+                    kind=kind,
+                    scope=comparable(scope),
+                    folded=folded,
+                    spelling=name,
+                    position=position,
+                )
         self._unwritten[_MENTION] += [
             {"kind": kind, "name": name, "position": position} for kind, name in mentions
         ]

@@ -21,6 +21,7 @@ from domain.operations.searching import AUTO, HYBRID, LEXICAL, SEMANTIC, SearchA
 from projections import tables, text
 from projections.meaning import SCORE_UNIT, Degraded, Found, Ranked, Wish
 from projections.queries import lexical, ranking
+from projections.queries.authors import named, without
 from projections.queries.drawer_lists import showing
 from projections.queries.drawers import holds, shown_interval, state
 from projections.queries.filters import ShownDrawers
@@ -104,7 +105,7 @@ def find(reading: Reading, asked_for: SearchAsks) -> Page:
     """
     last = resume("search", reading, asked_for, asked_for.cursor, (int, str))
     sought = lexical.sought_of(reading, asked_for)
-    ranked = _by_meaning(reading, asked_for, sought)
+    ranked = _by_meaning(reading, asked_for)
     if isinstance(ranked, Ranked):
         return _page(ranked, asked_for, sought.words, last)
     count = lexical.total(reading, sought)
@@ -134,17 +135,19 @@ def _page(
     )
 
 
-def _by_meaning(
-    reading: Reading, asked_for: SearchAsks, sought: lexical.Sought
-) -> Ranked | Degraded | None:
+def _by_meaning(reading: Reading, asked_for: SearchAsks) -> Ranked | Degraded | None:
     """A ranking with meaning in it; None where words alone were asked for, or can be."""
     how, meaning = asked_for.ranking, reading.meaning
     if how == LEXICAL or (how == AUTO and meaning is None):
         return None
     if meaning is None:
         raise cannot(Degraded(NO_EMBEDDER, 0, "Set `vectors.embedder`."))
+    authors = named(reading, asked_for.query)
+    query = without(asked_for.query, authors)
+    sought = lexical.sought_of(reading, asked_for.model_copy(update={"query": query}))
     wish = Wish(
-        asked_for.query,
+        query,
+        authors,
         lexical.candidates(reading, sought) if how != SEMANTIC else (),
         ranking.rarities(reading, sought.words),
         ShownDrawers(reading, sought.filters, sought.given),

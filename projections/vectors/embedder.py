@@ -223,4 +223,6 @@ def _tells(token: str) -> bool:
         return False
     word = token.removeprefix(_CONTINUES).removeprefix(_STARTS)
     plain = unicodedata.normalize("NFKC", word).casefold()
-    return any(one.isalnum() for one in plain) and plain not in STOP_WORDS
+    # A piece of a longer word may look like a common one.
+    begins = not token.startswith(_CONTINUES)
+    return any(one.isalnum() for one in plain) and not (begins and plain in STOP_WORDS)

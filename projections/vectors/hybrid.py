@@ -2,121 +2,176 @@
 
 Protects what was measured: each step stands by itself and can be switched off, so that what it is
 worth can be measured again. Nothing depends on texts that arrived later than the reading's moment.
+Source of steps and weights: README, "How search works", where the figures stand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from projections.meaning import SCORE_UNIT, Found, Wish
+from projections.dates import dated
+from projections.meaning import SCORE_UNIT, Found, Steps, Wish
 from projections.reading import Reading
 from projections.text import STOP_WORDS
 from projections.tokens import stem, tokens
-from projections.vectors.embedder import Passage, Question
+from projections.vectors.embedder import Question
 from projections.vectors.flat import COSINE_UNIT
+from projections.vectors.maxsim import Scores, cosines, matches
+from projections.vectors.messages import are_messages, around, numbers_beside, only_asks
 from projections.vectors.nearest import nearest
-from projections.vectors.records import Record, records
+from projections.vectors.records import Record, numbers_of_drawers, records
 from projections.vectors.vector_index import VectorIndex
 
 CANDIDATES: Final = 100
-
-Scores = NDArray[np.float64]
-
-
-class Steps(NamedTuple):
-    """Which steps there are beside the sum of words and meaning."""
-
-    tokens: bool = True
-    sources: bool = True
-
-
-ALL: Final = Steps()
+SOURCE_WEIGHT: Final = 0.3
+EARLIER_WEIGHTS: Final = (0.3, 0.15, 0.075)
+LATER_WEIGHTS: Final = (0.2, 0.1, 0.05)
+NEIGHBOUR_CANDIDATES: Final = 2
+OTHER_AUTHOR: Final = 6.0
+ONLY_ASKS: Final = 1.5
+_SPREAD_MIN: Final = 1e-9
 
 
 def ranked(
-    reading: Reading, index: VectorIndex, wish: Wish, question: Question, steps: Steps = ALL
+    reading: Reading, index: VectorIndex, wish: Wish, question: Question, steps: Steps
 ) -> list[Found]:
     """All candidates, best first, equal scores by id."""
     near = nearest(reading, index, question.vector, wish.shown, CANDIDATES)
     by_words = {one.drawer_id: one.signals["bm25"] for one in wish.by_words}
-    found = records(reading, list(by_words | near))
+    numbers = numbers_of_drawers(reading, list(by_words | near))
+    known = records(reading, numbers_beside(numbers) if steps.beside else numbers)
+    stands = _Standing(known, numbers)
+    found = _candidates(wish, stands, steps)
     if not found:
         return []
-    passages = index.cache.passages(list(dict.fromkeys(one.digest for one in found)))
+    made = index.cache.passages(list(dict.fromkeys(one.digest for one in found)))
+    texts = [made.get(one.digest, []) for one in found]
     words = np.array([by_words.get(one.drawer_id, 0.0) for one in found])
-    cosines = np.array([_cosine(question, passages.get(one.digest, ())) for one in found])
-    score = z(words, list(by_words.values())) + z(cosines, [c / COSINE_UNIT for c in near.values()])
-    signals = {"bm25": words, "cosine": cosines}
+    angles = cosines(question, texts)
+    signals = {"bm25": words, "cosine": angles}
+    score = z(words, [*by_words.values(), *[0.0] * (CANDIDATES - len(by_words))])
+    score += z(angles, [cosine / COSINE_UNIT for cosine in near.values()])
     if steps.tokens:
-        matches = _matches(wish, question, found, passages)
-        signals["maxsim"] = matches
-        score = score + z(matches, sorted(matches, reverse=True)[:CANDIDATES])
-    if steps.sources:
-        score = score + _of_sources(found, score)
+        signals["maxsim"] = matches(question, _rarities(wish, question), texts)
+        # A text whose vectors came without tokens is judged by its cosine twice.
+        bare = np.array([not any(len(one.bits) for one in own) for own in texts])
+        best = np.sort(signals["maxsim"])[::-1][:CANDIDATES]
+        score += np.where(bare, z(angles, [c / COSINE_UNIT for c in near.values()]), 0)
+        score += np.where(bare, 0, z(signals["maxsim"], best))
+    for name, gain in _gains(wish, found, stands, score, steps):
+        signals[name] = gain
+        score = score + gain
     return _found(found, score, signals, wish.max_distance)
 
 
-def z(scores: Scores, best: Sequence[float]) -> Scores:
-    """Scores as standard deviations from the mean of a list's best, padded with zeros."""
-    padded = np.zeros(CANDIDATES)
-    padded[: len(best)] = np.sort(np.asarray(best))[::-1][:CANDIDATES]
-    spread = padded.std()
-    if spread == 0:
-        return np.zeros_like(scores)
-    centred: Scores = (scores - padded.mean()) / spread
+def z(scores: Scores, best: Sequence[float] | Scores) -> Scores:
+    """Scores as standard deviations from the mean of a list's best."""
+    known = np.asarray(best, dtype=np.float64)
+    spread = float(known.std()) if len(known) else 0.0
+    if spread < _SPREAD_MIN:
+        return np.zeros(len(scores))
+    centred: Scores = (scores - known.mean()) / spread
     return centred
 
 
-def _cosine(question: Question, passages: Sequence[Passage]) -> float:
-    return max((float(np.dot(one.vector, question.vector)) for one in passages), default=0.0)
+class _Standing:
+    """The candidates with those that stand beside them."""
+
+    def __init__(self, known: Mapping[int, Record], numbers: Sequence[int]) -> None:
+        self.known = known
+        self.numbers = [number for number in numbers if number in known]
+        self._around: dict[int, Sequence[Record]] = {}
+
+    def conversation(self, record: Record) -> Sequence[Record]:
+        """The messages around a message, itself included; none around what is no message."""
+        if record.number not in self._around:
+            beside = around(record, self.known)
+            self._around[record.number] = beside if are_messages(beside) else ()
+        return self._around[record.number]
 
 
-def _matches(
-    wish: Wish,
-    question: Question,
-    found: Sequence[Record],
-    passages: Mapping[bytes, Sequence[Passage]],
-) -> Scores:
-    """For each candidate, the sum over the question's tokens of how rare its word is, times the
-    best match among the candidate's tokens (MaxSim; their vectors as signs).
-    """
-    asked = [(_rarity(wish, one.start, one.end), one.vector) for one in question.tokens]
-    if not asked:
-        return np.zeros(len(found))
-    weights = np.array([rarity for rarity, _ in asked])
-    vectors = np.stack([vector for _, vector in asked])
-    whole = vectors.sum(axis=1)
-    scores = np.zeros(len(found))
-    for place, one in enumerate(found):
-        bits = [each.bits for each in passages.get(one.digest, ()) if len(each.bits)]
-        if bits:
-            signs = np.unpackbits(np.concatenate(bits), axis=1).astype(np.float32)
-            products = 2 * (vectors @ signs.T) - whole[:, None]
-            scores[place] = float(weights @ products.max(axis=1))
-    return scores
+def _candidates(wish: Wish, stands: _Standing, steps: Steps) -> list[Record]:
+    """The records to rank, in the order of arrival: those found, and messages right beside them."""
+    found = {number: stands.known[number] for number in stands.numbers}
+    if steps.neighbours:
+        beside = {
+            other.number: other
+            for one in list(found.values())
+            for other in stands.conversation(one)
+            if abs(other.number - one.number) <= NEIGHBOUR_CANDIDATES
+        }
+        new = [number for number in beside if number not in found]
+        found |= {number: beside[number] for number in wish.shown.of(new)}
+    return [found[number] for number in sorted(found)]
+
+
+def _rarities(wish: Wish, question: Question) -> list[float]:
+    """How rare the word is in which each token of the question stands."""
+    return [_rarity(wish, one.start, one.end) for one in question.tokens]
 
 
 def _rarity(wish: Wish, start: int, end: int) -> float:
-    """How rare the word is that a token of the question stands in."""
     text = wish.query
     while start > 0 and text[start - 1].isalnum():
         start -= 1
     while end < len(text) and text[end].isalnum():
         end += 1
-    found = [word for word in tokens(text[start:end]) if word not in STOP_WORDS]
-    return max((wish.rarity.get(stem(word), 0.0) for word in found), default=0.0)
+    words = [word for word in tokens(text[start:end]) if word not in STOP_WORDS]
+    return max((wish.rarity.get(stem(word), 0.0) for word in words), default=0.0)
 
 
-def _of_sources(found: Sequence[Record], score: Scores) -> Scores:
+def _gains(
+    wish: Wish, found: Sequence[Record], stands: _Standing, score: Scores, steps: Steps
+) -> list[tuple[str, Scores]]:
+    """What each step adds, in the order in which they build on each other."""
+    gains: list[tuple[str, Scores]] = []
+    asked = dated(wish.query)
+    if steps.dates and asked:
+        gains.append(("date", np.array([asked.match(one.valid_from) for one in found])))
+        score = score + gains[-1][1]
+    if steps.sources:
+        gains.append(("source", _of_source(found, score)))
+        score = score + gains[-1][1]
+    if steps.neighbours:
+        gains.append(("neighbours", _of_neighbours(found, stands, score)))
+    if steps.authors and len(wish.authors) == 1:
+        others = [
+            bool(stands.conversation(one)) and one.author not in ("", *wish.authors)
+            for one in found
+        ]
+        gains.append(("author", np.where(others, -OTHER_AUTHOR, 0.0)))
+    if steps.asking:
+        gains.append(("asking", np.array([-ONLY_ASKS * only_asks(one) for one in found])))
+    return gains
+
+
+def _of_source(found: Sequence[Record], score: Scores) -> Scores:
+    """A part of the best score among the candidates of the same source."""
     best: dict[str, float] = {}
-    for one, own in zip(found, score, strict=True):
-        if one.source:
-            best[one.source] = max(float(own), best.get(one.source, float(own)))
-    return np.array([0.3 * best.get(one.source, 0.0) for one in found])
+    for one, own in zip(found, score.tolist(), strict=True):
+        best[one.source] = max(own, best.get(one.source, own))
+    return np.array([SOURCE_WEIGHT * best[one.source] if one.source else 0.0 for one in found])
+
+
+def _of_neighbours(found: Sequence[Record], stands: _Standing, score: Scores) -> Scores:
+    """Parts of the scores of the messages right before and behind, where they are candidates."""
+    own = {one.number: value for one, value in zip(found, score.tolist(), strict=True)}
+    gained = np.zeros(len(found))
+    for place, one in enumerate(found):
+        conversation = stands.conversation(one)
+        if not conversation:
+            continue
+        here = next(at for at, each in enumerate(conversation) if each.number == one.number)
+        for by, weight in enumerate(EARLIER_WEIGHTS, 1):
+            if here - by >= 0:
+                gained[place] += weight * own.get(conversation[here - by].number, 0.0)
+        for by, weight in enumerate(LATER_WEIGHTS, 1):
+            if here + by < len(conversation):
+                gained[place] += weight * own.get(conversation[here + by].number, 0.0)
+    return gained
 
 
 def _found(
@@ -125,13 +180,14 @@ def _found(
     signals: Mapping[str, Scores],
     max_distance: float | None,
 ) -> list[Found]:
+    columns = {name: values.tolist() for name, values in signals.items()}
     lines = [
         Found(
             one.drawer_id,
-            round(float(score[place]) * SCORE_UNIT),
-            {name: float(value[place]) for name, value in signals.items()},
+            round(value * SCORE_UNIT),
+            {name: values[place] for name, values in columns.items()},
         )
-        for place, one in enumerate(found)
+        for place, (one, value) in enumerate(zip(found, score.tolist(), strict=True))
     ]
     if max_distance is not None:
         lines = [one for one in lines if 1 - one.signals["cosine"] <= max_distance]

@@ -5,7 +5,7 @@ Protects the ranking from SQL: one row a candidate, read at the reading's moment
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -16,9 +16,7 @@ from projections.queries.drawer_lists import showing, shows
 from projections.reading import Reading
 from projections.tables import Prepared
 
-BESIDE: Final = 3
-"""How far before and behind a drawer its neighbours stand."""
-
+ENDING_CHARACTERS: Final = 40
 _AT_ONCE: Final = 500
 
 _B: Any = bindparam
@@ -26,49 +24,70 @@ _numbered, _texts, _operations = tables.numbered, tables.texts, tables.operation
 
 
 class Record(NamedTuple):
-    """A candidate.
+    """A drawer as a ranking sees it.
 
     Attributes:
         number: in the order of arrival.
         digest: of its text.
+        length: of its text, in characters.
+        ending: the last characters of its text.
         source: file or session that it came from; "" where neither is known.
-        author: who added it; "" where nobody is named.
+        author: who added it, in comparable form; "" where nobody is named.
+        valid_from: microseconds UTC.
     """
 
     number: int
     drawer_id: str
     digest: bytes
-    content: str
+    length: int
+    ending: str
     source: str
     author: str
+    valid_from: int
 
 
-_each = func.json_each(_B("drawer_ids")).table_valued("value", name="each")
-_id: Any = literal_column("each.value").label("drawer_id")
-_asked = select(_id).select_from(_each).cte("asked").prefix_with("MATERIALIZED")
+_each = func.json_each(_B("numbers")).table_valued("value", name="each")
+_number: Any = literal_column("each.value").label("number")
+_asked = select(_number).select_from(_each).cte("asked").prefix_with("MATERIALIZED")
 _RECORDS = Prepared(
     select(
         _numbered.c.number,
         _numbered.c.drawer_id,
         _numbered.c.digest,
-        _texts.c.content,
+        func.length(_texts.c.content),
+        func.substr(_texts.c.content, -ENDING_CHARACTERS),
         func.coalesce(showing.c.source_file, _operations.c.session, ""),
-        func.coalesce(showing.c.added_by, ""),
+        func.folded(func.coalesce(showing.c.added_by, "")),
+        showing.c.valid_from,
     )
     .select_from(
-        _asked.join(_texts, _texts.c.drawer_id == _asked.c.drawer_id)
-        .join(_numbered, _numbered.c.number == literal_column("texts.rowid"))
-        .join(showing, showing.c.drawer_id == _asked.c.drawer_id)
+        _asked.join(_numbered, _numbered.c.number == _asked.c.number)
+        .join(_texts, literal_column("texts.rowid") == _numbered.c.number)
+        .join(showing, showing.c.drawer_id == _numbered.c.drawer_id)
         .join(_operations, _operations.c.op_id == showing.c.op_id)
     )
     .where(shows())
 )
+_ids = func.json_each(_B("drawer_ids")).table_valued("value", name="each")
+_id: Any = literal_column("each.value").label("drawer_id")
+_asked_ids = select(_id).select_from(_ids).cte("asked").prefix_with("MATERIALIZED")
+_NUMBERS = Prepared(
+    select(literal_column("texts.rowid")).select_from(
+        _asked_ids.join(_texts, _texts.c.drawer_id == _asked_ids.c.drawer_id)
+    )
+)
 
 
-def records(reading: Reading, drawer_ids: Sequence[str]) -> list[Record]:
-    """The candidates by their ids, in the order in which their texts arrived."""
+def records(reading: Reading, numbers: Iterable[int]) -> dict[int, Record]:
+    """The live drawers of some numbered texts."""
+    rows = reading.rows(_RECORDS, numbers=orjson.dumps(list(numbers)).decode())
+    return {row[0]: Record(*row) for row in rows}
+
+
+def numbers_of_drawers(reading: Reading, drawer_ids: Sequence[str]) -> list[int]:
+    """The numbers of the texts of some drawers."""
     asked = orjson.dumps(list(drawer_ids)).decode()
-    return sorted(Record(*row) for row in reading.rows(_RECORDS, drawer_ids=asked))
+    return [number for (number,) in reading.rows(_NUMBERS, drawer_ids=asked)]
 
 
 def numbers_of(reading: Reading, digests: Sequence[bytes]) -> dict[int, bytes]:

@@ -1,0 +1,1 @@
+"""Scoring search: `make eval`, on the set in fixtures/ or on conversations in a file."""
