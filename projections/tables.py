@@ -40,7 +40,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 13
+VIEWS_SCHEMA: Final = 14
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
