@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from domain.catalog import CATALOG
 from palacelog.cli.failing import EXIT_CODES
-from palacelog.settings import Settings
+from palacelog.settings import Settings, VectorSettings
 from palacelog.system import System
 from tests.command_line import invoked
 
@@ -98,7 +98,8 @@ class Shell:
         words = shlex.split(command)
         assert words[0] == "palacelog", f"a text runs {words[0]}"
         still = {"PALACELOG_AUDIT__READS": self._reads}
-        environment = {"HOME": str(self._home), "COLUMNS": COLUMNS, **still}
+        default = {"PALACELOG_VECTORS__EMBEDDER": VectorSettings().embedder}
+        environment = {"HOME": str(self._home), "COLUMNS": COLUMNS, **default, **still}
         self._code, (_, _, seen) = invoked(words[1:], environment)
         shown = seen.decode().replace(str(self._home), "~")
         return "".join(f"{line.rstrip()}\n" for line in shown.splitlines())
@@ -184,7 +185,7 @@ def _settings(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, F
     """The settings with their full names; those of a group as `group.name`."""
     for name, field in model.model_fields.items():
         if isinstance(field.default, BaseModel):
-            yield from _settings(type(field.default), f"{name}.")
+            yield from _settings(type(field.default), f"{before}{name}.")
         else:
             yield f"{before}{name}", field
 

@@ -25,7 +25,6 @@ from projections.queries.authors import named, without
 from projections.queries.drawer_lists import showing
 from projections.queries.drawers import holds, shown_interval, state
 from projections.queries.filters import ShownDrawers
-from projections.queries.lexical import COUNTED_MAX
 from projections.queries.lines import provenance
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Origin, Reading, believed
@@ -64,7 +63,7 @@ class Page(NamedTuple):
     """What a search found.
 
     Attributes:
-        total: on all pages, not counted beyond `COUNTED_MAX`.
+        total: on all pages, not counted beyond `lexical.COUNTED_MAX`.
         words: what was looked for.
         ranking: what the order goes by.
         embedder: whose vectors were asked; None where words alone rank.
@@ -87,7 +86,7 @@ def search(reading: Reading, asked_for: SearchAsks) -> dict[str, Any]:
     return reading.shown(all_of_time=windowed or asked_for.include_historical) | {
         "hits": hits(reading, page.found, asked_for.query, page.words),
         "total": page.total,
-        "total_is_exact": page.total < COUNTED_MAX,
+        "total_is_exact": page.total < lexical.COUNTED_MAX,
         "words": [word.text for word in page.words],
         "ranking": page.ranking,
         "embedder": page.embedder,
@@ -127,7 +126,7 @@ def _page(
     return Page(
         found[: asked_for.limit],
         len(found) > asked_for.limit,
-        min(len(ranked.found), COUNTED_MAX),
+        min(len(ranked.found), lexical.COUNTED_MAX),
         words,
         how,
         ranked.embedder,

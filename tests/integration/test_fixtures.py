@@ -258,7 +258,7 @@ def test_settings_are_read(path: Path, palace_with: Any) -> None:
     defaults = {name: field.default for name, field in fields.items()} | {
         "audit": {"reads": "full", "retention_days": 90},
         "memory": {"mode": "flat"},
-        "vectors": {"embedder": "minilm", "wait_seconds": 2.0},
+        "vectors": fields["vectors"].default.model_dump(),
     }
     assert load(palace_with(path)).model_dump() == defaults | EXPECTED[path.stem]
 

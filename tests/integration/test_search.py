@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
-from projections.queries.search import find
+from projections.queries import lexical
 from tests.palaces import Device, Fleet, deliver, digest_of, rebuilt_equals_live
 
 PLACE = {"wing": "home", "room": "notes"}
@@ -304,14 +303,13 @@ def test_a_total_is_counted_as_far_as_anybody_pages(
     store(ada, [f"tea {number}" for number in range(6)])
     whole = ada.search(query="tea")
     assert (whole["total"], whole["total_is_exact"]) == (6, True)
-    module = sys.modules[find.__module__]
-    monkeypatch.setattr(module, "COUNTED_MAX", 4)
-    module._total.cache_clear()
+    monkeypatch.setattr(lexical, "COUNTED_MAX", 4)
+    lexical._total.cache_clear()
     for moment in ({}, {"known_at": "@6"}):
         counted = ada.search(query="tea", limit=1, **moment)
         assert (counted["total"], counted["total_is_exact"]) == (4, False)
     assert len(pages(ada, 1, query="tea")) == 6
-    module._total.cache_clear()
+    lexical._total.cache_clear()
 
 
 def test_searching_changes_nothing(ada: Device) -> None:
