@@ -16,6 +16,7 @@ from domain.belief import PUBLISH, UNDO, Fold
 from domain.configuration import CONFIGURATION, CONFIGURATION_RECORDED
 from domain.decisions import conflicts as decide_conflicts
 from domain.decisions import drawers as decide_drawers
+from domain.decisions import embedding as decide_embedding
 from domain.decisions import entities as decide_entities
 from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
@@ -24,15 +25,16 @@ from domain.decisions import tunnels as decide_tunnels
 from domain.decisions.publishing import answer_publish, decide_publish
 from domain.decisions.undo import answer_undo, decide_undo
 from domain.drawers import DRAWERS
-from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS
+from domain.embedders import ATTACH_EMBEDDING, EMBED, EMBEDDER_CHANGED, EMBEDDERS
 from domain.entities import ENTITIES
 from domain.facts import FACTS, PREDICATES
-from domain.gate import CONTROL, DESTRUCTIVE, READ, WRITE
+from domain.gate import CONTROL, DESTRUCTIVE, MAINTENANCE, READ, WRITE
 from domain.operations import (
     audit,
     conflicts,
     control,
     drawers,
+    embedding,
     entities,
     facts,
     filing,
@@ -58,8 +60,8 @@ class Entry:
 
     Attributes:
         operation_class: read, write, maintenance, destructive or control; the gate goes by it.
-        fold: the area whose rows its events change; None for reads, and for `undo`, which may
-            change any.
+        fold: the area whose rows its events change; None for reads, for what changes no row, and
+            for `undo`, which may change any.
         asks, records, answers: its models (records: None for reads).
         decide: pure, under the write lock (None for reads).
         answer: what a write adds to the envelope, from (payload, op_id) alone.
@@ -112,7 +114,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
 
 
 _DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
-_CO, _EN, _TU = decide_conflicts, decide_entities, decide_tunnels
+_CO, _EN, _TU, _EM = decide_conflicts, decide_entities, decide_tunnels, decide_embedding
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -161,6 +163,10 @@ _ENTRIES: Final = (
     _read(searching, "wake_up", READ, "What to know at the start of a session, as one block."),
     _read(searching, "check_duplicate", READ, "Whether a text is held already."),
     _read(searching, "duplicates", READ, "Texts that several live drawers hold."),
+    _write(embedding, "embed", MAINTENANCE, None, _EM.decide_embed, _EM.answer_embed,
+           "Embed the texts that have no vectors yet."),
+    _write(embedding, "attach_embedding", WRITE, EMBEDDERS, _EM.decide_attach, _EM.answer_attach,
+           "Take vectors of a text that were made elsewhere."),
 
     _write(facts, "kg_add", WRITE, FACTS, _FA.decide_add, _FA.answer_add,
            "Assert a fact, with when it is true."),
@@ -216,6 +222,9 @@ RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {
     CONFIGURATION_RECORDED: system.ConfigurationRecordedRecords,
     EMBEDDER_CHANGED: system.EmbedderChangedRecords,
 }
+
+NEVER_SHARED: Final = frozenset({ACKNOWLEDGED, EMBEDDER_CHANGED, EMBED, ATTACH_EMBEDDING})
+"""What is of one machine: its events stand in local streams alone."""
 
 
 def records_of(tool: str) -> type[Records] | None:

@@ -13,7 +13,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from domain.canonical import NotStorable, canonical, digest, storable
-from domain.catalog import ACKNOWLEDGED, records_of
+from domain.catalog import NEVER_SHARED, records_of
 from domain.identity import DIARY_ROOM, drawer_id, is_diary_id, operation_id, valid_device
 from domain.instants import EARLIEST, LATEST
 from domain.operation import SCHEMA, Header, Recorded, chain
@@ -98,8 +98,8 @@ def _header(header_bytes: bytes) -> Header:
 def _travels(header: Header) -> None:
     if records_of(header.tool) is None:
         raise Malformed(f"{header.tool!r} is no operation that records anything")
-    if header.stream == "shared" and header.tool == ACKNOWLEDGED:
-        raise Malformed(f"{header.tool!r} is what a palace records of itself; it is never shared")
+    if header.stream == "shared" and header.tool in NEVER_SHARED:
+        raise Malformed(f"{header.tool!r} is what a palace records for itself; it is never shared")
 
 
 def _payload(header: Header, payload: Any, nonce: bytes | None) -> bytes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from domain.embedders import ATTACH_EMBEDDING, EMBED
 from domain.errors import Refused
 from domain.ports import Known
 
@@ -164,6 +165,10 @@ def _publish(payload: dict[str, Any], known: Known) -> list[Leg]:
     return [Leg(SHARED, shared), Leg(LOCAL, local)]
 
 
+def _of_this_machine(payload: dict[str, Any], known: Known) -> list[Leg]:
+    return [Leg(LOCAL, payload)]
+
+
 def _part(payload: dict[str, Any], name: str, stays: Callable[[Any], bool]) -> dict[str, Any]:
     chosen = [one for one in payload[name] if stays(one)]
     whole = {key: value for key, value in payload.items() if key != "diary"}
@@ -198,4 +203,6 @@ _DIVIDE: Final[dict[str, Callable[[dict[str, Any], Known], list[Leg]]]] = {
     "resolve_conflict": _resolved,
     "undo": _undo,
     "publish_wing": _publish,
+    EMBED: _of_this_machine,
+    ATTACH_EMBEDDING: _of_this_machine,
 }

@@ -10,16 +10,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS, counting
-from domain.errors import PalaceError
+from domain.embedders import ATTACH_EMBEDDING, counting
+from domain.errors import PalaceError, Unusable
 from domain.nearness import Comparison, ToStore
-from domain.operation import Context, Draft
-from domain.travel import LOCAL
+from domain.operation import Context
+from palacelog.embedding_work import Embedded, Work
 from palacelog.settings import VectorSettings
 from projections.meaning import (
     LAGGING,
@@ -33,31 +33,14 @@ from projections.meaning import (
     Steps,
     Wish,
 )
+from projections.queries.drawers import content_of
 from projections.reading import Reading
-from replay.write_lock import only_one
-from replay.writer import Turn, Writer
 
 if TYPE_CHECKING:
-    from projections.vectors.embedder import Identity
     from projections.vectors.indexes import VectorIndexes
     from projections.vectors.vector_index import VectorIndex
 
 NO_EMBEDDER: Final = "none"
-LOCK_SECONDS: Final = 60.0
-AT_ONCE: Final = 32
-
-
-class Embedded(Protocol):
-    """What embedding needs of a palace."""
-
-    @property
-    def writer(self) -> Writer:
-        """What records which embedder counts."""
-        ...
-
-    def reading(self) -> AbstractContextManager[Reading]:
-        """A snapshot with the texts."""
-        ...
 
 
 class Ready(NamedTuple):
@@ -86,22 +69,22 @@ class Embedding:
             context: who records which embedder counts.
         """
         self._folder, self._settings = folder, settings
-        self._palace, self._context = palace, context
+        self._palace = palace
         self.steps = Steps(**settings.steps.model_dump())
         self._background = background
         self._guard = threading.Lock()
         self._indexes: VectorIndexes | None = None
         self._thread: threading.Thread | None = None
         self._wanted = threading.Event()
-        self._closed = False
-        self._turns = threading.Condition()
-        self._ahead = 0
         self._unrecorded = False
+        self.work = Work(palace, lambda: self.indexes, context)
 
     @property
     def indexes(self) -> VectorIndexes:
         """The indexes; what they are made with is imported by the first who asks."""
         with self._guard:
+            if self.work.closed:
+                raise Unusable("palace::closed", "The palace has been closed.", "Open it again.")
             if self._indexes is None:
                 from projections.vectors.indexes import VectorIndexes
 
@@ -110,18 +93,22 @@ class Embedding:
                 self._indexes.wake = self.wake
             return self._indexes
 
-    def written(self) -> None:
-        """Something was written that may hold texts."""
-        if self._unrecorded:
-            self._first()
-            self._unrecorded = False
+    def written(self, tool: str) -> None:
+        """Something was written that may hold texts, or vectors of one."""
+        # It is durable; what cannot be done now is done when texts are embedded or searched.
+        with suppress(PalaceError, sqlite3.Error, OSError):
+            if self._unrecorded:
+                self.work.first()
+                self._unrecorded = False
+            if tool == ATTACH_EMBEDDING:
+                self.work.take_attached()
         if self._background:
             self.wake()
 
     def wake(self) -> None:
         """Have what is missing embedded."""
         with self._guard:
-            if self._closed:
+            if self.work.closed:
                 return
             if self._thread is None:
                 self._thread = threading.Thread(
@@ -130,16 +117,37 @@ class Embedding:
                 self._thread.start()
         self._wanted.set()
 
-    def close(self) -> None:
-        """Finish the slice at hand, save what grew, close the files."""
+    def stop(self) -> None:
+        """Finish the slice at hand; nothing is embedded from now on."""
         with self._guard:
-            self._closed = True
+            self.work.closed = True
             thread, indexes = self._thread, self._indexes
         self._wanted.set()
+        if indexes is not None:
+            indexes.told()
         if thread is not None:
             thread.join()
+
+    def close(self) -> None:
+        """Close the files; nobody may be reading."""
+        self.stop()
+        with self.work.finished():
+            indexes, self._indexes = self._indexes, None
         if indexes is not None:
             indexes.close()
+
+    def chunks(self, drawer_id: str, short: str) -> int | None:
+        """How many chunks the counting embedder cuts a text into; None where there is no such text,
+        or another embedder counts.
+
+        Raises:
+            Unusable, Damaged: the embedder cannot be loaded.
+        """
+        with self._palace.reading() as reading:
+            index, text = self.indexes.counting(reading), content_of(reading, drawer_id)
+        if index is None or text is None or index.identity.short != short:
+            return None
+        return len(index.embedder().chunks(text))
 
     def hybrid(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
         """By words and by meaning."""
@@ -218,7 +226,7 @@ class Embedding:
             index = self.indexes.counting(reading) or self.indexes.chosen()
             index.embedder()
             if texts:
-                self._embed_first(index, texts)
+                self.work.embed_first(index, texts, self._settings.wait_seconds)
             missing = self.indexes.wait(index, reading.cursor, reading.checkpoint.log_id)
             index.flat.catch_up()
         except PalaceError as error:
@@ -229,67 +237,10 @@ class Embedding:
         help = "Ask again, or run `palacelog embed`."
         return Ready(index, Degraded(LAGGING, lag, help) if lag else None)
 
-    def _embed_first(self, index: VectorIndex, texts: Sequence[str]) -> None:
-        """Embed some texts before all that waits."""
-        with self._turns:
-            self._ahead += 1
-        try:
-            with only_one(index.lock_file, self._settings.wait_seconds, "embedding"):
-                index.embed_texts(texts)
-        finally:
-            with self._turns:
-                self._ahead -= 1
-                self._turns.notify_all()
-
     def _run(self) -> None:
-        while not self._closed:
+        while not self.work.closed:
             self._wanted.wait()
             self._wanted.clear()
             # What fails here fails again, and is said, where somebody asks.
             with suppress(PalaceError, sqlite3.Error, OSError):
-                self.embed_missing(lambda: self._closed)
-
-    def embed_missing(self, stop: Callable[[], bool], limit: int | None = None) -> VectorIndex:
-        """Embed what the counting index lacks, until nothing is missing or told to stop."""
-        with self._palace.reading() as reading:
-            index = self.indexes.counting(reading)
-        if index is None:
-            index = self._first()
-        while not stop():
-            with self._turns:
-                self._turns.wait_for(lambda: not self._ahead)
-            with (
-                only_one(index.lock_file, LOCK_SECONDS, "embedding"),
-                self._palace.reading() as reading,
-            ):
-                missing = index.missing(reading.cursor, reading.checkpoint.log_id).digests
-                index.embed(reading.cursor, missing[:AT_ONCE], stop)
-                if len(missing) <= AT_ONCE:
-                    index.tidy()
-            self.indexes.told()
-            if len(missing) <= AT_ONCE:
-                break
-        return index
-
-    def _first(self) -> VectorIndex:
-        """Record the configured embedder as the one that counts, where none does yet."""
-        chosen = self.indexes.chosen()
-
-        def turn(at: Turn) -> None:
-            if counting(at.known.held(EMBEDDERS, "embedder")) is None:
-                at.append(changed(chosen.identity, None, self._context))
-
-        self._palace.writer.do(turn)
-        with self._palace.reading() as reading:
-            return self.indexes.counting(reading) or chosen
-
-
-def changed(identity: Identity, previous: str | None, context: Context) -> Draft:
-    """The event that an embedder counts from now on."""
-    payload = {
-        "short": identity.short,
-        "embedder": identity.as_json(),
-        "previous": previous,
-        "duplicate": False,
-    }
-    return Draft(EMBEDDER_CHANGED, payload, asked={}, context=context, stream=LOCAL)
+                self.work.embed()

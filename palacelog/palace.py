@@ -89,8 +89,10 @@ class Palace:
         """Finish what is being read and written, and close every file. Idempotent."""
         with self._closing:
             if self.embedding is not None:
-                self.embedding.close()
+                self.embedding.stop()
             nobody_reads = self._readers.close()
+            if self.embedding is not None:
+                self.embedding.close()
             self.writer.close()
             self.trail.close()
             if nobody_reads:
@@ -176,7 +178,7 @@ class Palace:
 
         done = self.writer.do(turn)
         if self.embedding is not None:
-            self.embedding.written()
+            self.embedding.written(entry.name)
         return tried(entry, done) if isinstance(done, dict) else answer(entry, *done)
 
     def _record(self, at: Turn, draft: Draft, parts: list[Leg]) -> list[Operation]:

@@ -1,7 +1,7 @@
 """Prepare: what a write takes from the machine before it is decided.
 
-Protects the decisions from the machine: files are read here, outside the write lock, and what they
-say goes on as arguments. May not decide anything.
+Protects the decisions from the machine: files are read and texts are embedded here, outside the
+write lock, and what came of it goes on as arguments. May not decide anything.
 """
 
 from __future__ import annotations
@@ -9,44 +9,73 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
+from domain.decisions.embedding import no_embedder
 from domain.errors import invalid
 from domain.nearness import Comparison, ToStore, millionths
 from domain.operations.common import Asks, PlaceName
+from domain.operations.embedding import (
+    FAILED_MAX,
+    AttachEmbeddingAsks,
+    CutText,
+    EmbedAsks,
+    EmbedRecords,
+    EmbedRun,
+    NotEmbedded,
+)
 from domain.operations.filing import CheckpointAsks, ComparedCheckpoint, NoteAsks
+
+if TYPE_CHECKING:
+    from palacelog.embedding_work import Work
 
 PLACE_FILE: Final = "palacelog.toml"
 NOTES: Final = "notes"
 _NAME: Final = TypeAdapter(PlaceName)
 
 
-class Compares(Protocol):
-    """What says by meaning what a text is near to."""
+class Embeds(Protocol):
+    """What embeds texts, and says by meaning what they are near to."""
+
+    @property
+    def work(self) -> Work:
+        """What embeds what is missing."""
+        ...
+
+    def chunks(self, drawer_id: str, short: str) -> int | None:
+        """How many chunks an embedder cuts a text into; None where either is not there."""
+        ...
 
     def compared(self, texts: Sequence[ToStore], least: int) -> Comparison:
         """What is near to each of some texts; `least` is a cosine in millionths."""
         ...
 
 
-def prepare(asked: Asks, meaning: Compares | None, clock: Callable[[], int]) -> Asks:
+def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int]) -> Asks:
     """The arguments with what the machine has to say.
 
     Args:
         meaning: None where the palace has no embedder.
         clock: tells the present, microseconds UTC.
+
+    Raises:
+        PalaceError: the machine cannot do its part. Nothing is recorded then.
     """
     if isinstance(asked, NoteAsks):
         return _note(asked)
+    if isinstance(asked, EmbedAsks):
+        return _embed(asked, meaning)
+    if isinstance(asked, AttachEmbeddingAsks):
+        return _attach(asked, meaning)
     if isinstance(asked, CheckpointAsks):
         return _checkpoint(asked, meaning, clock)
     return asked
 
 
 def _checkpoint(
-    asked: CheckpointAsks, meaning: Compares | None, clock: Callable[[], int]
+    asked: CheckpointAsks, meaning: Embeds | None, clock: Callable[[], int]
 ) -> CheckpointAsks:
     """With what its texts are near to, all compared at once."""
     if meaning is None or not asked.items:
@@ -58,6 +87,31 @@ def _checkpoint(
     ]
     comparison = meaning.compared(texts, millionths(asked.dedup_threshold))
     return ComparedCheckpoint.model_construct(**dict(asked), comparison=comparison)
+
+
+def _embed(asked: EmbedAsks, meaning: Embeds | None) -> EmbedRun:
+    """Embed, slice by slice; what was embedded stays, whatever comes after."""
+    if meaning is None:
+        raise no_embedder()
+    done = meaning.work.run(asked.limit, retry_failed=asked.retry_failed)
+    records = EmbedRecords(
+        embedder=done.embedder,
+        embedded=done.embedded,
+        failed=[
+            NotEmbedded(drawer_id=drawer_id, reason=reason)
+            for drawer_id, reason in done.failed[:FAILED_MAX]
+        ],
+        remaining=done.remaining,
+        duplicate=not done.embedded and not done.failed,
+    )
+    return EmbedRun(**asked.model_dump(), run=records)
+
+
+def _attach(asked: AttachEmbeddingAsks, meaning: Embeds | None) -> CutText:
+    """Into how many chunks the embedder cuts the text."""
+    if meaning is None:
+        raise no_embedder()
+    return CutText(**asked.model_dump(), chunks=meaning.chunks(asked.drawer_id, asked.embedder))
 
 
 def _note(asked: NoteAsks) -> NoteAsks:

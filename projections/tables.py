@@ -32,7 +32,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from domain.configuration import Configured
 from domain.conflicts import Conflict
 from domain.drawers import Superseding, Support, Taken, Tombstone
-from domain.embedders import Embedding
+from domain.embedders import Attached, Embedding
 from domain.entities import Alias, Link
 from domain.facts import Assertion, Declared, Source
 from domain.places import Place
@@ -40,7 +40,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 14
+VIEWS_SCHEMA: Final = 15
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -270,6 +270,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     ),
     Configured: _belief_table(Configured, "configurations", ("key",)),
     Embedding: _belief_table(Embedding, "embeddings", ("key",)),
+    Attached: _belief_table(Attached, "attached_embeddings", ("key",), ("embedder",)),
     Place: _belief_table(Place, "places", ("key",), ("wing_key",)),
     Assertion: _belief_table(
         Assertion,
@@ -295,6 +296,9 @@ Index(
     _supports.c.drawer_id,
     *(_supports.c[name] for name in _HELD),
 )
+_attached: Final = BELIEFS[Attached]
+for _name in reversed(_HELD):
+    Index(f"attached_embeddings_by_{_name}", _attached.c[_name])
 
 
 class Prepared:

@@ -13,17 +13,35 @@ from domain.canonical import comparable, storable, twin_form
 from domain.catalog import CATALOG, FOLDS, folds_of, records_of
 from domain.conflicts import Conflict
 from domain.drawers import Support
+from domain.embedders import EMBEDDER_CHANGED
 from domain.entities import Alias, Aliases
 from domain.facts import Assertion, Declared, single_valued
 from domain.hlc import next_hlc
 from domain.operation import rank, stamp_of
-from domain.operations.common import Clock, Decided
+from domain.operations.common import Asks, Clock, Decided
+from domain.operations.embedding import (
+    AttachEmbeddingAsks,
+    CutText,
+    EmbedAsks,
+    EmbedRecords,
+    EmbedRun,
+)
 from domain.parts import stated_texts
 from domain.places import Place
 from domain.ports import Chosen, Done, Stood, Text
 from domain.resolutions import single_value_ids
+from projections.vectors.embedder import Identity
 from tests.memory_engine import MemoryEngine
 
+TINY = Identity("tiny", "0" * 64, "0" * 64, 2, "mean", "l2", 8)
+"""An embedder of two dimensions; every text is one chunk to it, and embedded before it is asked."""
+TINY_COUNTS = Event(
+    "tiny-1",
+    EMBEDDER_CHANGED,
+    {"short": TINY.short, "embedder": TINY.as_json()},
+    rank(0, "tiny", "local", 1, 0),
+    0,
+)
 NOW = 1_785_078_245_678_901
 
 
@@ -54,7 +72,8 @@ class MemoryKnown:
         entry = CATALOG[tool]
         assert entry.decide is not None
         clock = Clock("UTC", self.now)
-        return entry.decide(entry.asks.model_validate(arguments, context=clock), self, self.now)
+        asked = entry.asks.model_validate(arguments, context=clock)
+        return entry.decide(_prepared(asked), self, self.now)
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Decide, record, fold, answer."""
@@ -244,3 +263,13 @@ class MemoryKnown:
         if "entity" in stated:
             key = comparable(stated["entity"])
             self._spellings.setdefault(("subject", "", key), stated["entity"])
+
+
+def _prepared(asked: Asks) -> Asks:
+    """What a machine with an embedder adds to what is asked."""
+    if isinstance(asked, EmbedAsks):
+        run = EmbedRecords(embedder=TINY.short, embedded=0, remaining=0, duplicate=True)
+        return EmbedRun(**asked.model_dump(), run=run)
+    if isinstance(asked, AttachEmbeddingAsks):
+        return CutText(**asked.model_dump(), chunks=1)
+    return asked

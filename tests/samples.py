@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from domain.operation import Context
+from palacelog.embedding_work import changed
+from projections.vectors.models import PACKAGED
 from tests.palaces import Device
 
 
@@ -25,6 +28,16 @@ class Known(NamedTuple):
     tunnel: str
 
 
+EMBEDDER = PACKAGED["wordllama"].identity
+"""The embedder that counts in a furnished palace, whether or not it is opened with one."""
+WITH_EMBEDDER = {"vectors": {"embedder": "wordllama", "wait_seconds": 60}}
+
+
+def settings_for(tool: str) -> dict[str, Any]:
+    """What a palace must be opened with for a sample to be answered."""
+    return WITH_EMBEDDER if tool in ("embed", "attach_embedding") else {}
+
+
 PLACE = {"wing": "home", "room": "notes"}
 DEN = {"wing": "den", "room": "desk"}
 HOME_TO_DEN = {
@@ -34,9 +47,9 @@ HOME_TO_DEN = {
     "target_room": "desk",
 }
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 12
+FURNITURE = 13
 """How many operations a furnished palace holds."""
-LOCAL = 1
+LOCAL = 2
 """How many of them are of the local stream."""
 
 
@@ -57,6 +70,8 @@ def furnished(device: Device) -> Known:
     tunnel = device.create_tunnel(**HOME_TO_DEN)
     [conflict] = device.list_conflicts()["conflicts"]
     device.create_wing(wing="attic", policy="local")
+    event = changed(EMBEDDER, None, Context())
+    device.house.palace.writer.do(lambda turn: turn.append(event))
     assert device.position() == FURNITURE
     return Known(
         drawer["drawer_id"],
@@ -91,6 +106,12 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "wake_up": lambda known: {"agent_name": "scribe"},
     "check_duplicate": lambda known: {"content": "tea"},
     "duplicates": lambda known: {},
+    "embed": lambda known: {"limit": 100},
+    "attach_embedding": lambda known: {
+        "drawer_id": known.drawer,
+        "embedder": EMBEDDER.short,
+        "vectors": [[1.0, *[0.0] * (EMBEDDER.dimension - 1)]],
+    },
     "kg_add": lambda known: (
         CITY
         | {

@@ -26,6 +26,7 @@ from palacelog.cli import (
     removing,
     replay,
     tail,
+    vectors,
 )
 from palacelog.cli.group import PalaceGroup
 from palacelog.cli.invocation import Invocation
@@ -57,7 +58,7 @@ EPILOG = r"""[bold]First steps[/bold]
   2  bad input or usage
   3  the palace cannot be used: none there, locked, truncated, newer schema
   4  damage was found
-  5  a replay or rebuild stopped part of the way
+  5  a replay, rebuild or embedding stopped part of the way
 """
 
 app = typer.Typer(
@@ -132,6 +133,7 @@ def before(
 
 memory.add_to(app, "Memory")
 removing.add_to(app, "Memory")
+vectors.add_to(app, "Memory")
 for _function, _panel in (
     (palace.init, "Palace"),
     (palace.status, "Palace"),

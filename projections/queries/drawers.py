@@ -62,6 +62,12 @@ class Touch(NamedTuple):
     part: Event
 
 
+def content_of(reading: Reading, drawer_id: str) -> str | None:
+    """The text that a drawer id stands for, hidden or not; None where it is not known."""
+    rows = reading.rows(_TEXT, drawer_id=drawer_id)
+    return rows[0][2] if rows else None
+
+
 def get_drawer(reading: Reading, asked: GetDrawerAsks) -> dict[str, Any]:
     """One drawer in full, at the reading's moment."""
     drawer = drawer_of(reading, asked.drawer_id)

@@ -1,8 +1,9 @@
 """The cache of one embedder: what it made of every text so far, by the digest of the text.
 
 Protects work: no text is embedded twice, whichever process asks, whatever becomes of views and
-index. Rows are numbered as they came and never change, so that an index of them only ever adds.
-May not know a palace: it holds digests, no texts and no ids.
+index. Rows are numbered as they came and their vectors never change, so that an index of them only
+ever adds; a row that gives way to another is of no text from then on. May not know a palace: it
+holds digests, no texts and no ids.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ _TABLES: Final = (
     "CREATE TABLE passages (number INTEGER PRIMARY KEY, digest BLOB NOT NULL,"
     " chunk INTEGER NOT NULL, vector BLOB NOT NULL, bits BLOB NOT NULL, UNIQUE (digest, chunk))",
     "CREATE TABLE failures (digest BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE attached (digest BLOB PRIMARY KEY, op_id TEXT NOT NULL) WITHOUT ROWID",
 )
+# Numbers are never used again, and a row of no text may be the last.
+_RETIRE: Final = "UPDATE passages SET digest = CAST(number AS BLOB) WHERE digest = ?"
 
 
 class Stored(NamedTuple):
@@ -74,17 +78,41 @@ class Cache:
 
     def store(self, made: Iterable[tuple[bytes, Sequence[Passage]]]) -> None:
         """Keep what was made of texts, all chunks of each; what is held already stays."""
+        whole = list(made)
         with self._writing() as cursor:
-            for digest, passages in made:
-                cursor.executemany(
-                    "INSERT OR IGNORE INTO passages (digest, chunk, vector, bits)"
-                    " VALUES (?, ?, ?, ?)",
-                    (
-                        (digest, chunk, one.vector.tobytes(), one.bits.tobytes())
-                        for chunk, one in enumerate(passages)
-                    ),
-                )
-                cursor.execute("DELETE FROM failures WHERE digest = ?", (digest,))
+            for digest, passages in whole:
+                _insert(cursor, digest, passages)
+
+    def attach(self, digest: bytes, op_id: str, passages: Sequence[Passage]) -> None:
+        """Take what was given for a text, in place of what is held of it."""
+        with self._writing() as cursor:
+            cursor.execute(_RETIRE, (digest,))
+            _insert(cursor, digest, passages)
+            cursor.execute("INSERT OR REPLACE INTO attached VALUES (?, ?)", (digest, op_id))
+
+    def detach(self, digest: bytes) -> None:
+        """Take back what was given for a text; nothing is held of it then."""
+        with self._writing() as cursor:
+            cursor.execute(_RETIRE, (digest,))
+            cursor.execute("DELETE FROM attached WHERE digest = ?", (digest,))
+            cursor.execute(
+                "INSERT INTO about VALUES ('detached', '1')"
+                " ON CONFLICT (name) DO UPDATE SET value = value + 1"
+            )
+
+    def attached(self) -> dict[bytes, str]:
+        """The texts that vectors were given for, with the op_id of each."""
+        with self._guard:
+            rows = self._connection.execute("SELECT digest, op_id FROM attached").fetchall()
+        return dict(rows)
+
+    def detached(self) -> int:
+        """How often a text lost what was held of it."""
+        with self._guard:
+            row = self._connection.execute(
+                "SELECT value FROM about WHERE name = 'detached'"
+            ).fetchone()
+        return 0 if row is None else int(row[0])
 
     def failed(self, digest: bytes, reason: str) -> None:
         """Remember that a text could not be embedded; it is tried again when asked for."""
@@ -160,7 +188,7 @@ class Cache:
             )
 
     def _bits(self, stored: bytes) -> Bits:
-        return np.frombuffer(stored, dtype=np.uint8).reshape(-1, self.identity.dimension // 8)
+        return np.frombuffer(stored, dtype=np.uint8).reshape(-1, (self.identity.dimension + 7) // 8)
 
     def _of(self, keys: Sequence[Any], select: str) -> Iterator[tuple[Any, ...]]:
         for at in range(0, len(keys), _AT_ONCE):
@@ -181,6 +209,17 @@ class Cache:
             finally:
                 if self._connection.in_transaction:
                     cursor.execute("ROLLBACK")
+
+
+def _insert(cursor: sqlite3.Cursor, digest: bytes, passages: Sequence[Passage]) -> None:
+    cursor.executemany(
+        "INSERT OR IGNORE INTO passages (digest, chunk, vector, bits) VALUES (?, ?, ?, ?)",
+        (
+            (digest, chunk, one.vector.tobytes(), one.bits.tobytes())
+            for chunk, one in enumerate(passages)
+        ),
+    )
+    cursor.execute("DELETE FROM failures WHERE digest = ?", (digest,))
 
 
 def read_about(path: Path) -> dict[str, str]:

@@ -89,7 +89,7 @@ class VectorIndexes:
         self.wake()
         with self._changed:
             self._changed.wait_for(
-                lambda: not index.cache.missing(missing.digests), self.wait_seconds
+                lambda: not index.missing(cursor, log_id).digests, self.wait_seconds
             )
         return index.missing(cursor, log_id)
 

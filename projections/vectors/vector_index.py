@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, func, select
 
-from domain.errors import Damaged
+from domain.errors import Damaged, PalaceError
 from projections import tables
 from projections.sqlite import digest_of
 from projections.tables import Prepared
+from projections.vectors import attached
 from projections.vectors.cache import LOCK_FILE, Cache
 from projections.vectors.embedder import Embedder, Identity, Passage, Question
 from projections.vectors.flat import FlatIndex
@@ -30,6 +31,7 @@ UNSAVED_MIN: Final = 1_000
 UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096
 _QUESTIONS_KEPT: Final = 64
+_REASON_MAX: Final = 500
 
 _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
@@ -61,7 +63,8 @@ class Missing(NamedTuple):
     """What an index lacks of a palace's texts.
 
     Attributes:
-        digests: of texts that nobody tried, in the order in which they arrived.
+        digests: of texts that nobody tried, in the order in which they arrived; first those whose
+            vectors were given and wait to be taken in.
         failed: digests of those that could not be embedded.
     """
 
@@ -86,7 +89,8 @@ class VectorIndex:
         self._load = load
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
-        self._complete: tuple[str, int] = ("", 0)
+        self._complete: tuple[str, int, int] = ("", 0, 0)
+        self._taken: tuple[str, attached.Marks] | None = None
         self._asked = lru_cache(_QUESTIONS_KEPT)(lambda text: self.embedder().question(text))
 
     @property
@@ -122,30 +126,46 @@ class VectorIndex:
 
     def missing(self, cursor: sqlite3.Cursor, log_id: str) -> Missing:
         """What it lacks of the texts that a snapshot of the views holds."""
-        at, upto = self._complete
-        number = upto if at == log_id else 0
+        due, detached = self._due(cursor, log_id), self.cache.detached()
+        number = self._complete[1] if self._complete[::2] == (log_id, detached) else 0
         lacking: list[bytes] = []
         while rows := _AFTER(cursor, number=number, limit=_SCANNED).fetchall():
             lacking += self.cache.missing([digest for _, digest in rows])
             number = rows[-1][0]
             if not lacking:
-                self._complete = (log_id, number)
-        lacking = list(dict.fromkeys(lacking))
-        failed = self.cache.failures(lacking)
+                self._complete = (log_id, number, detached)
+        failed = self.cache.failures([one for one in lacking if one not in due])
+        lacking = list(dict.fromkeys([*due, *lacking]))
         return Missing([one for one in lacking if one not in failed], list(failed))
+
+    def missing_attached(self, cursor: sqlite3.Cursor, log_id: str) -> bool:
+        """Whether vectors were given, or taken back, that the cache has not heard of."""
+        return bool(self._due(cursor, log_id))
+
+    def take_attached(self, cursor: sqlite3.Cursor, log_id: str) -> None:
+        """Take in the vectors that were given; under the lock of `lock_file`."""
+        wanted = attached.wanted(cursor, self.identity.short)
+        for digest in self._due(cursor, log_id):
+            op_id = wanted.get(digest)
+            if op_id is None:
+                self.cache.detach(digest)
+            else:
+                short, dimension = self.identity.short, self.identity.dimension
+                given = attached.given(cursor, short, digest, op_id, dimension)
+                self.cache.attach(digest, op_id, given)
 
     def embed(self, cursor: sqlite3.Cursor, digests: Sequence[bytes], stop: Stop) -> int:
         """Embed texts, slice by slice, until done or told to stop; under the lock of `lock_file`.
 
         Returns:
-            How many texts were tried; those that failed are in `failures`.
+            How many texts were embedded; those that failed are in `failures`.
         """
         done = 0
         for some in self._slices(cursor, digests):
             if stop():
                 break
             self._embed_slice(some)
-            done += len(some)
+            done += len(some) - len(self.cache.missing([digest for digest, _ in some]))
         return done
 
     def embed_texts(self, texts: Sequence[str]) -> None:
@@ -185,6 +205,17 @@ class VectorIndex:
         if self.flat.unsaved() > max(UNSAVED_MIN, len(self.flat) // UNSAVED_PART):
             self.flat.save()
 
+    def _due(self, cursor: sqlite3.Cursor, log_id: str) -> list[bytes]:
+        """The texts of which the cache does not hold what the log says was given."""
+        marks = log_id, attached.marks(cursor)
+        if marks == self._taken:
+            return []
+        wanted, held = attached.wanted(cursor, self.identity.short), self.cache.attached()
+        due = [one for one in held | wanted if held.get(one) != wanted.get(one)]
+        if not due:
+            self._taken = marks
+        return due
+
     def _slices(
         self, cursor: sqlite3.Cursor, digests: Sequence[bytes]
     ) -> Iterator[list[tuple[bytes, str]]]:
@@ -200,13 +231,15 @@ class VectorIndex:
         try:
             self.cache.store(self._made(texts))
         except Exception as error:
+            if isinstance(error, PalaceError | sqlite3.Error | OSError):
+                # The fault is not a text's.
+                raise
             if len(texts) > 1:
                 for one in texts:
                     self._embed_slice([one])
-            elif isinstance(error, sqlite3.Error | OSError):
-                raise
             else:
-                self.cache.failed(texts[0][0], f"{type(error).__name__}: {error}")
+                reason = f"{type(error).__name__}: {error}"
+                self.cache.failed(texts[0][0], reason[:_REASON_MAX])
 
     def _made(
         self, texts: Sequence[tuple[bytes, str]]

@@ -16,7 +16,7 @@ from tests.faults.limits import limit_files
 from tests.faults.processes import Child, Report
 from tests.faults.work import note
 from tests.palaces import Fleet, fingerprint, rebuilt_equals_live
-from tests.samples import SAMPLES, Known, furnished
+from tests.samples import SAMPLES, Known, furnished, settings_for
 
 WRITES = [name for name, entry in CATALOG.items() if entry.writes]
 
@@ -47,7 +47,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Known]:
 
 
 def without_room(folder: Path, tool: str, arguments: dict[str, Any]) -> Seen:
-    with open_palace(folder) as house:
+    with open_palace(folder, **settings_for(tool)) as house:
         call = house.palace.call
         note(house, "so that there is a WAL")
         before, listed = fingerprint(house), call("list_drawers", {})["total"]

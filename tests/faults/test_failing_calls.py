@@ -26,7 +26,7 @@ from tests.faults.failing import FULL, IO_ERROR, Fault, failing
 from tests.faults.judging import error_of, goes_on, unbroken
 from tests.faults.work import DAY, history, late_events, note, receive_all
 from tests.palaces import Fleet, Machine, operations, rebuilt_equals_live, receive
-from tests.samples import SAMPLES, furnished
+from tests.samples import SAMPLES, furnished, settings_for
 
 CODES = {IO_ERROR: "palacelog::storage::failed", FULL: "palacelog::storage::full"}
 CALLS_MAX = 500
@@ -63,15 +63,18 @@ def late(room: Path) -> list[Recorded]:
     return late_events(room)
 
 
-def each_call_fails(folder: Path, attempt: Attempt, *, lasting: bool) -> int:
+def each_call_fails(folder: Path, attempt: Attempt, *, lasting: bool, **settings: Any) -> int:
     """Make the attempt while its n-th call fails, for each n, and judge what is left every time;
     returns how many calls there are.
+
+    Args:
+        settings: that the palace is opened with.
     """
     for number in islice(count(1), CALLS_MAX):
         text = (IO_ERROR, FULL)[number % 2]
         palace = copied(folder, folder.with_name("attempt"))
         with failing() as fault:
-            _attempt(palace, fault, attempt, number, text, lasting)
+            _attempt(palace, fault, attempt, number, text, lasting, settings)
         with open_palace(palace) as house:
             rebuilt_equals_live(house)
         if fault.fired is None:
@@ -80,9 +83,15 @@ def each_call_fails(folder: Path, attempt: Attempt, *, lasting: bool) -> int:
 
 
 def _attempt(
-    palace: Path, fault: Fault, attempt: Attempt, number: int, text: str, lasting: bool
+    palace: Path,
+    fault: Fault,
+    attempt: Attempt,
+    number: int,
+    text: str,
+    lasting: bool,
+    settings: dict[str, Any],
 ) -> None:
-    with open_palace(palace) as house:
+    with open_palace(palace, **settings) as house:
         before = operations(house)
         fault.arm(number, text, lasting=lasting)
         error = error_of(lambda: attempt(house))
@@ -136,7 +145,10 @@ def test_each_other_write_whose_nth_call_fails_is_recorded_whole_or_not_at_all(
     arguments = SAMPLES[tool](furnished(ada))
     fleet.close()
     calls = each_call_fails(
-        ada.folder, lambda house: house.palace.call(tool, arguments), lasting=LASTING
+        ada.folder,
+        lambda house: house.palace.call(tool, arguments),
+        lasting=LASTING,
+        **settings_for(tool),
     )
     assert calls > 30
 

@@ -16,6 +16,7 @@ from freezegun.api import FrozenDateTimeFactory
 pytest.register_assert_rewrite("tests.palaces")
 
 from tests.palaces import Device, Fleet  # noqa: E402 - after its asserts are registered
+from tests.samples import settings_for  # noqa: E402
 
 # The writer is a thread: freezegun must not spare what threads call.
 freezegun.configure(default_ignore_list=["_pytest.timing", "_pytest.terminal", "_pytest.runner"])
@@ -55,6 +56,7 @@ def still_fleet(
 
 
 @pytest.fixture
-def ada(fleet: Fleet) -> Device:
-    """A palace that knows all there is."""
-    return fleet.device("ada")
+def ada(fleet: Fleet, request: pytest.FixtureRequest) -> Device:
+    """A palace that knows all there is; with an embedder where the operation tested needs one."""
+    call = getattr(request.node, "callspec", None)
+    return fleet.device("ada", **settings_for("" if call is None else call.params.get("tool", "")))

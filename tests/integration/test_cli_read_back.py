@@ -17,16 +17,17 @@ import pytest
 
 from domain.catalog import CATALOG
 from domain.identity import drawer_id
-from palacelog.cli import facts, memory, removing
+from palacelog.cli import facts, memory, removing, vectors
 from tests.command_line import CommandLine
 from tests.palaces import Fleet
-from tests.samples import SAMPLES, Known, furnished
+from tests.samples import SAMPLES, Known, furnished, settings_for
 
 COMMANDS: Mapping[str, tuple[str, ...]] = (
     {name: form.tools for name, (_, form) in memory.FORMS.items()}
     | {f"diary {name}": form.tools for name, (_, form) in memory.DIARY_FORMS.items()}
     | {f"kg {name}": form.tools for name, (_, form) in facts.FORMS.items()}
     | {name: form.tools for name, (_, form) in removing.FORMS.items()}
+    | {name: form.tools for name, (_, form) in vectors.FORMS.items()}
 )
 """The commands that are made from operations, and from which."""
 WITH_A_COMMAND = {tool for tools in COMMANDS.values() for tool in tools} | {
@@ -70,7 +71,7 @@ TABLE = {
             ("recall milk", "{milk}"),
             ("wake-up", "{milk}"),
             ("audit why {milk}", '"tool":"add_drawer"'),
-            ("audit diff @12", "{milk}"),
+            ("audit diff @13", "{milk}"),
             ("call list_tags", '"tag":"cold"'),
             ("call get_taxonomy", '"notes":2'),
         ),
@@ -115,6 +116,10 @@ TABLE = {
     "delete_room": Line(
         "delete --wing home --room notes --yes",
         hides=(("list", "{drawer}"), ("call list_rooms", '"room":"notes"')),
+    ),
+    "embed": Line("embed --limit 2", (("log list", '"tool":"embed"'),)),
+    "attach_embedding": Line(
+        "call attach_embedding {sample}", (("log list --drawer {drawer}", '"attach_embedding"'),)
     ),
     "kg_add": Line(
         "kg add Kiran city Oslo --valid-from 2026-03-01",
@@ -181,9 +186,13 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Known]:
 
 
 @pytest.fixture
-def furnished_line(template: tuple[Path, Known], tmp_path: Path) -> CommandLine:
+def furnished_line(
+    template: tuple[Path, Known], tmp_path: Path, request: pytest.FixtureRequest
+) -> CommandLine:
     shutil.copytree(template[0], tmp_path / "ada")
-    return CommandLine(tmp_path / "ada")
+    settings = settings_for(request.node.callspec.params["tool"]).get("vectors", {})
+    named = {f"PALACELOG_VECTORS__{name.upper()}": str(settings[name]) for name in settings}
+    return CommandLine(tmp_path / "ada", **named)
 
 
 def names(tool: str, known: Known) -> dict[str, str]:

@@ -22,9 +22,11 @@ def other_call(tool: str, given: dict[str, Any]) -> dict[str, Any]:
     fields = CATALOG[tool].asks.model_fields
     texts = (
         *("content", "entry", "reason", "description", "predicate", "session", "wing"),
-        *("resolution", "relation", "alias", "label"),
+        *("resolution", "relation", "alias", "label", "embedder"),
     )
     changed = next((name for name in texts if name in fields), None)
+    if tool == "embed":
+        return given | {"retry_failed": False}
     return given | ({"drop_duplicates": True} if changed is None else {changed: "other"})
 
 

@@ -19,7 +19,7 @@ from domain.instants import show
 from domain.operation import stamp_of
 from domain.tunnels import tunnel_id
 from tests.histories import DEVICES, examples
-from tests.known import NOW, MemoryKnown
+from tests.known import NOW, TINY, TINY_COUNTS, MemoryKnown
 
 MINUTE = 60_000_000
 OBJECTS = ("Lyon", "Nice", "Oslo", " LYON ")
@@ -109,6 +109,12 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
             "conflict_id": _a_conflict(call, known),
             "resolution": (None, text)[call.place],
         },
+        "embed": {"limit": 1 + call.first},
+        "attach_embedding": {
+            "drawer_id": drawer,
+            "embedder": TINY.short,
+            "vectors": [[float(call.first), 1.0]],
+        },
         "undo": {"op_id": _an_operation(call, known), "dry_run": False},
     }
     return asked[str(call.tool)]
@@ -126,6 +132,8 @@ def _a_conflict(call: Call, known: MemoryKnown) -> str:
 
 def run(script: list[Call]) -> list[MemoryKnown]:
     devices = [MemoryKnown(name, complete=False) for name in DEVICES]
+    for known in devices:
+        known.receive(TINY_COUNTS)
     for call in script:
         known = devices[call.device]
         known.now += MINUTE

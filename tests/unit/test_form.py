@@ -7,10 +7,12 @@ from typing import Any
 
 import orjson
 import pytest
+from pydantic import ValidationError
 
 from domain.form import Malformed, NewerSchema, recorded_from
 from domain.identity import drawer_id
 from domain.operation import NOTHING_YET, Draft, Recorded, StreamHead, record
+from domain.operations.embedding import AttachEmbeddingRecords
 
 NONCE = bytes(range(16))
 FACT = {"wing": "w", "subject": "s", "predicate": "p", "object": "o", "valid_from": 1}
@@ -165,6 +167,31 @@ def test_what_a_palace_records_of_itself_never_arrives_in_a_shared_stream() -> N
     told = {"stream_device": "ada", "log_id": "l", "head": 1, "link": "", "upto": 1, "chain": ""}
     event = made("acknowledged", told | {"hlc": 1})
     assert "never shared" in malformed(event.header_bytes, told | {"hlc": 1})
+
+
+OF_ONE_MACHINE = {
+    "embedder_changed": {"short": "tiny-1", "embedder": {}},
+    "embed": {"embedder": "tiny-1", "embedded": 1, "remaining": 0},
+    "attach_embedding": {
+        "drawer_id": "d",
+        "embedder": "tiny-1",
+        "chunks": 1,
+        "vectors": "AACAPw==",
+    },
+}
+
+
+@pytest.mark.parametrize("tool", OF_ONE_MACHINE)
+def test_what_a_machine_embeds_with_never_arrives_in_a_shared_stream(tool: str) -> None:
+    event = made(tool, OF_ONE_MACHINE[tool])
+    assert "never shared" in malformed(event.header_bytes, OF_ONE_MACHINE[tool])
+
+
+@pytest.mark.parametrize("vectors", ["", "AACAP", "AACA", "not base64!"])
+def test_vectors_that_are_no_numbers_are_refused(vectors: str) -> None:
+    payload = OF_ONE_MACHINE["attach_embedding"] | {"vectors": vectors}
+    with pytest.raises(ValidationError, match="vectors"):
+        AttachEmbeddingRecords.model_validate(payload)
 
 
 @pytest.mark.parametrize(

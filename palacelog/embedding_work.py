@@ -1,0 +1,198 @@
+"""Embedding what is missing: slice by slice, one process at a time, on behalf of whoever asks.
+
+Protects work and files: what was embedded is durable slice by slice, and nothing is embedded once
+the palace closes. May not decide which embedder counts where one does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from domain.embedders import EMBEDDER, EMBEDDER_CHANGED, EMBEDDERS, counting
+from domain.errors import Unusable
+from domain.operation import Context, Draft
+from domain.travel import LOCAL
+from projections.reading import Reading
+from replay.write_lock import only_one
+from replay.writer import Turn, Writer
+
+if TYPE_CHECKING:
+    from projections.vectors.embedder import Identity
+    from projections.vectors.indexes import VectorIndexes
+    from projections.vectors.vector_index import VectorIndex
+
+LOCK_SECONDS: Final = 60
+AT_ONCE: Final = 32
+_TIDIED_EVERY: Final = 4_096
+
+Report = Callable[[int, int], None]
+Stop = Callable[[], bool]
+
+
+class Embedded(Protocol):
+    """What embedding needs of a palace."""
+
+    @property
+    def writer(self) -> Writer:
+        """What records which embedder counts."""
+        ...
+
+    def reading(self) -> AbstractContextManager[Reading]:
+        """A snapshot with the texts."""
+        ...
+
+
+class Run(NamedTuple):
+    """What came of embedding.
+
+    Attributes:
+        embedder: the short form of its identity.
+        embedded: how many texts have vectors now that had none.
+        failed: (drawer_id, reason) of texts that could not be embedded, now or before.
+        remaining: how many texts have no vectors, those that failed included.
+    """
+
+    embedder: str
+    embedded: int
+    failed: Sequence[tuple[str, str]]
+    remaining: int
+
+
+class Work:
+    """Embeds for a palace. Safe to use from any number of threads."""
+
+    def __init__(
+        self, palace: Embedded, indexes: Callable[[], VectorIndexes], context: Context
+    ) -> None:
+        """Nothing is loaded yet.
+
+        Args:
+            context: who records which embedder counts.
+        """
+        self._palace, self._indexes, self._context = palace, indexes, context
+        self._working = threading.Lock()
+        self._turns = threading.Condition()
+        self._ahead = 0
+        self.closed = False
+        self.report: Report = lambda done, total: None
+        """Called with (embedded, to embed) while texts are embedded."""
+
+    @contextmanager
+    def finished(self) -> Iterator[None]:
+        """Nothing is being embedded within."""
+        with self._working:
+            yield
+
+    def run(self, limit: int | None, *, retry_failed: bool) -> Run:
+        """Embed what the counting index lacks, and say what came of it.
+
+        Raises:
+            Unusable, Damaged: the embedder cannot be loaded.
+        """
+        index, embedded = self.embed(limit, retry_failed=retry_failed)
+        with self._palace.reading() as reading:
+            missing = index.missing(reading.cursor, reading.checkpoint.log_id)
+            failed = index.failures(reading.cursor, missing.failed)
+        lacking = len(missing.digests) + len(missing.failed)
+        return Run(index.identity.short, embedded, failed, lacking)
+
+    def embed(
+        self, limit: int | None = None, *, retry_failed: bool = False
+    ) -> tuple[VectorIndex, int]:
+        """Embed what the counting index lacks; that index, and how many texts it gained."""
+        index = self.take_attached() or self.first()
+        with self._palace.reading() as reading:
+            missing = index.missing(reading.cursor, reading.checkpoint.log_id)
+        wanted = [*missing.digests, *(missing.failed if retry_failed else ())][:limit]
+        embedded = 0
+        for at in range(0, len(wanted), AT_ONCE):
+            if self.closed:
+                break
+            self._let_others_ahead()
+            with self._alone(index), self._palace.reading() as reading:
+                some = wanted[at : at + AT_ONCE]
+                embedded += index.embed(reading.cursor, some, lambda: self.closed)
+                if at % _TIDIED_EVERY == 0 or at + AT_ONCE >= len(wanted):
+                    index.tidy()
+            self._indexes().told()
+            self.report(min(at + AT_ONCE, len(wanted)), len(wanted))
+        return index, embedded
+
+    def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:
+        """Embed some texts before all that waits.
+
+        Raises:
+            Unusable: `palacelog::palace::busy`.
+        """
+        with self._turns:
+            self._ahead += 1
+        try:
+            with self._working, only_one(index.lock_file, wait_seconds, "embedding"):
+                index.embed_texts(texts)
+        finally:
+            with self._turns:
+                self._ahead -= 1
+                self._turns.notify_all()
+
+    def take_attached(self) -> VectorIndex | None:
+        """The counting index, with the vectors that were given; None where none counts yet."""
+        with self._palace.reading() as reading:
+            index = self._indexes().counting(reading)
+            log_id = reading.checkpoint.log_id
+            if index is not None and index.missing_attached(reading.cursor, log_id):
+                with self._alone(index):
+                    index.take_attached(reading.cursor, log_id)
+                self._indexes().told()
+        return index
+
+    def first(self) -> VectorIndex:
+        """Record the configured embedder as the one that counts, where none does yet."""
+        chosen = self._indexes().chosen()
+        # One that cannot be loaded never counts.
+        chosen.embedder()
+
+        def turn(at: Turn) -> None:
+            if counting(at.known.held(EMBEDDERS, EMBEDDER)) is None:
+                at.append(changed(chosen.identity, None, self._context))
+
+        self._palace.writer.do(turn)
+        with self._palace.reading() as reading:
+            return self._indexes().counting(reading) or chosen
+
+    def _let_others_ahead(self) -> None:
+        with self._turns:
+            self._turns.wait_for(lambda: not self._ahead)
+
+    @contextmanager
+    def _alone(self, index: VectorIndex) -> Iterator[None]:
+        """Nobody else embeds within; waits as long as another process gets on.
+
+        Raises:
+            Unusable: `palacelog::palace::busy`.
+        """
+        with self._working, ExitStack() as held:
+            newest, waited = index.cache.last(), 0
+            while True:
+                try:
+                    held.enter_context(only_one(index.lock_file, 1, "embedding"))
+                    break
+                except Unusable:
+                    before, newest = newest, index.cache.last()
+                    waited = waited + 1 if newest == before else 0
+                    if self.closed or waited >= LOCK_SECONDS:
+                        raise
+            yield
+
+
+def changed(identity: Identity, previous: str | None, context: Context) -> Draft:
+    """The event that an embedder counts from now on."""
+    payload = {
+        "short": identity.short,
+        "embedder": identity.as_json(),
+        "previous": previous,
+        "duplicate": False,
+    }
+    return Draft(EMBEDDER_CHANGED, payload, asked={}, context=context, stream=LOCAL)
