@@ -7,9 +7,11 @@ says what to free, fix or restore.
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from domain.errors import Damaged, PalaceError, Unusable
@@ -31,7 +33,7 @@ def storage_error(error: Exception) -> PalaceError:
             "There is no room left to write; the operation was not recorded.",
             "Free some space and call again; reads go on meanwhile.",
         )
-    if _READ_ONLY in text or getattr(error, "errno", None) == errno.EROFS:
+    if _READ_ONLY in text or _may_not_be_written(error):
         return Unusable(
             "storage::read_only",
             "The palace can only be read: this user may not write its folder.",
@@ -53,6 +55,15 @@ def storage_error(error: Exception) -> PalaceError:
         "storage::failed",
         f"The database could not be read or written ({type(error).__name__}: {error}).",
         "Nothing was recorded. Look at the disk, then call again; `palacelog doctor` helps.",
+    )
+
+
+def _may_not_be_written(error: Exception) -> bool:
+    if not isinstance(error, OSError):
+        return False
+    denied = isinstance(error, PermissionError) and error.filename is not None
+    return error.errno == errno.EROFS or (
+        denied and not os.access(Path(str(error.filename)).parent, os.W_OK)
     )
 
 

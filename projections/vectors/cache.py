@@ -68,8 +68,11 @@ class Cache:
         self.folder = folder
         self._guard = threading.RLock()
         self._connection = connect(folder / CACHE_FILE, synchronous="NORMAL")
-        with self._writing() as cursor:
-            self._begin(cursor, source)
+        try:
+            self._begin(source)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -171,15 +174,18 @@ class Cache:
             row = self._connection.execute("SELECT max(number) FROM passages").fetchone()
         return int(row[0] or 0)
 
-    def _begin(self, cursor: sqlite3.Cursor, source: str) -> None:
+    def _begin(self, source: str) -> None:
+        """Make the tables where there are none; else nothing is written."""
         said = orjson.dumps(self.identity.as_json(), option=orjson.OPT_SORT_KEYS).decode()
         wanted = {"schema": _SCHEMA, "identity": said}
-        if not cursor.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone():
-            for table in _TABLES:
-                cursor.execute(table)
-            about = wanted | {"source": source}
-            cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        held = dict(cursor.execute("SELECT name, value FROM about"))
+        if not _about(self._connection):
+            with self._writing() as cursor:
+                if not _about(self._connection):
+                    for table in _TABLES:
+                        cursor.execute(table)
+                    about = wanted | {"source": source}
+                    cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        held = _about(self._connection)
         if any(held.get(name) != value for name, value in wanted.items()):
             raise Damaged(
                 "vectors::cache",
@@ -223,6 +229,14 @@ def _insert(cursor: sqlite3.Cursor, digest: bytes, passages: Sequence[Passage]) 
 
 
 def read_about(path: Path) -> dict[str, str]:
-    """What a cache says of itself: `schema`, `identity` (JSON) and `source`."""
+    """What a cache says of itself: `schema`, `identity` (JSON) and `source`; nothing where it was
+    never begun.
+    """
     with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
-        return dict(connection.execute("SELECT name, value FROM about").fetchall())
+        return _about(connection)
+
+
+def _about(connection: sqlite3.Connection) -> dict[str, str]:
+    if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone():
+        return {}
+    return dict(connection.execute("SELECT name, value FROM about").fetchall())

@@ -16,7 +16,7 @@ from palacelog.bootstrap import House, open_palace
 from tests.faults.judging import error_of, findings, goes_on, refused
 from tests.faults.processes import Child, Report
 from tests.palaces import Fleet, fingerprint
-from tests.samples import SAMPLES, Known, furnished
+from tests.samples import SAMPLES, WITH_EMBEDDER, Known, furnished
 
 WRITES = [name for name, entry in CATALOG.items() if entry.writes]
 READS = [name for name, entry in CATALOG.items() if not entry.writes]
@@ -59,7 +59,7 @@ def try_everything(report: Report, folder: Path, asked: dict[str, dict[str, Any]
 
 
 def attempt(folder: Path, asked: dict[str, dict[str, Any]]) -> Seen:
-    with open_palace(folder) as house:
+    with open_palace(folder, **WITH_EMBEDDER) as house:
         before = fingerprint(house)
         codes = {}
         for tool, arguments in asked.items():
