@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, select
+import orjson
+from sqlalchemy import bindparam, func, literal_column, select
 
 from projections import tables
 from projections.dates import MONTHS
@@ -21,17 +22,18 @@ from projections.text import STOP_WORDS, spans
 
 NAME_WORDS_MAX: Final = 4
 ROLES: Final = frozenset({"agent", "ai", "assistant", "bot", "human", "system", "tool", "user"})
+NOBODY: Final = ROLES | STOP_WORDS | MONTHS.keys()
 """Names that are words of questions too; nobody is meant by them."""
 
 _B: Any = bindparam
 _names = tables.names
+_each = func.json_each(_B("names")).table_valued("value", name="each")
+_name: Any = literal_column("each.value").label("folded")
+_asked = select(_name).select_from(_each).cte("asked").prefix_with("MATERIALIZED")
 _KNOWN = Prepared(
-    select(_names.c.spelling).where(
-        _names.c.kind == "author",
-        _names.c.scope == "",
-        _names.c.folded == _B("name"),
-        _names.c.position <= _B("position"),
-    )
+    select(_names.c.folded)
+    .select_from(_asked.join(_names, _names.c.folded == _asked.c.folded))
+    .where(_names.c.kind == "author", _names.c.scope == "", _names.c.position <= _B("position"))
 )
 
 
@@ -39,11 +41,12 @@ def named(reading: Reading, query: str) -> list[str]:
     """The authors known at the reading's position whose names stand in a question, in comparable
     form, longest first; a name inside another is not named.
     """
+    plain = [one for one in spans(query, NAME_WORDS_MAX) if len(one) > 1 and one not in NOBODY]
+    rows = reading.rows(_KNOWN, names=orjson.dumps(plain).decode())
+    known = {name for (name,) in rows}
     found: list[str] = []
-    for name in spans(query, NAME_WORDS_MAX):
-        plain = len(name) > 1 and name not in ROLES | STOP_WORDS and name not in MONTHS
-        inside = any(name in one for one in found)
-        if plain and not inside and reading.rows(_KNOWN, name=name):
+    for name in plain:
+        if name in known and not any(name in one for one in found):
             found.append(name)
     return found
 

@@ -8,6 +8,7 @@ Source of steps and weights: README, "How search works", where the figures stand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -42,7 +43,9 @@ def ranked(
     near = nearest(reading, index, question.vector, wish.shown, CANDIDATES)
     by_words = {one.drawer_id: one.signals["bm25"] for one in wish.by_words}
     numbers = numbers_of_drawers(reading, list(by_words | near))
-    known = records(reading, numbers_beside(numbers) if steps.beside else numbers)
+    known = records(reading, numbers)
+    if steps.beside:
+        known |= records(reading, numbers_beside(known.values()) - known.keys())
     stands = _Standing(known, numbers)
     found = _candidates(wish, stands, steps)
     if not found:
@@ -119,8 +122,13 @@ def _rarity(wish: Wish, start: int, end: int) -> float:
         start -= 1
     while end < len(text) and text[end].isalnum():
         end += 1
-    words = [word for word in tokens(text[start:end]) if word not in STOP_WORDS]
-    return max((wish.rarity.get(stem(word), 0.0) for word in words), default=0.0)
+    return max((wish.rarity.get(word, 0.0) for word in _stems(text[start:end])), default=0.0)
+
+
+@lru_cache(maxsize=4_096)
+def _stems(word: str) -> tuple[str, ...]:
+    """What the index of words holds for a word of a question."""
+    return tuple(stem(one) for one in tokens(word) if one not in STOP_WORDS)
 
 
 def _gains(

@@ -26,9 +26,17 @@ _TELLING: Final = re.compile("[\\w.!?\u2026\u3002\uff01\uff1f\u061f]")
 _ASKS: Final = frozenset("?\uff1f\u061f")
 
 
-def numbers_beside(numbers: Iterable[int]) -> set[int]:
-    """The numbers that stand beside some records; a source's records arrive one after the other."""
-    return {one + by for one in numbers for by in range(-BESIDE, BESIDE + 1) if one + by > 0}
+def numbers_beside(records: Iterable[Record]) -> set[int]:
+    """The numbers that stand beside those records that may be messages: what comes from one source
+    arrives one after the other.
+    """
+    return {
+        one.number + by
+        for one in records
+        if one.source and one.author
+        for by in range(-BESIDE, BESIDE + 1)
+        if one.number + by > 0
+    }
 
 
 def around(record: Record, known: Mapping[int, Record]) -> Sequence[Record]:

@@ -49,12 +49,12 @@ class OnnxEmbedder:
         self._vocabulary = Vocabulary(tokenizer)
         self._first = self._vocabulary.special("[CLS]")
         self._last = self._vocabulary.special("[SEP]")
-        self._session: Any = onnxruntime.InferenceSession(
+        self.session: Any = onnxruntime.InferenceSession(
             model, _options(), providers=["CPUExecutionProvider"]
         )
-        dimension = self._session.get_outputs()[0].shape[-1]
+        dimension = self.session.get_outputs()[0].shape[-1]
         self.identity = replace(identity, dimension=identity.dimension or dimension)
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {one.name for one in self.session.get_inputs()}
         self._pool = ThreadPoolExecutor(THREADS, "palacelog-embedder")
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class OnnxEmbedder:
         given: dict[str, NDArray[np.int64]] = {"input_ids": ids, "attention_mask": mask}
         if "token_type_ids" in self._inputs:
             given["token_type_ids"] = np.zeros_like(ids)
-        hidden: Vectors = self._session.run(None, given)[0]
+        hidden: Vectors = self.session.run(None, given)[0]
         return [hidden[row, : len(own) + _SPECIAL] for row, own in enumerate(texts)]
 
 

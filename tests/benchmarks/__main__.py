@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from tests.benchmarks import (
     appending,
     auditing,
     calling,
+    meaning,
     noting,
     reading,
     rebuilding,
@@ -54,6 +56,10 @@ THEMES: Final[dict[str, Theme]] = {
     "5": calling.many_objects,
     "6": reading.past_against_present,
     "9": noting.noting_a_read,
+    "13": meaning.embedding_against_the_session,
+    "14": meaning.search_against_the_parts,
+    "15": meaning.writes_beside_the_worker,
+    "vectors": meaning.many_vectors,
     "11,12": auditing.copy_and_ask,
     "waits": calling.one_caller,
     "late": receiving.late_arrivals,
@@ -66,6 +72,8 @@ THEMES: Final[dict[str, Theme]] = {
 def main() -> None:
     """Measure, print a table, write the JSON."""
     options = _options()
+    # What measures vectors names its embedder; the rest is measured without.
+    os.environ["PALACELOG_VECTORS__EMBEDDER"] = "none"
     console = Console(stderr=False, width=None if Console().is_terminal else 160)
     sizes = Sizes(options.quick)
     report = Report()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -39,7 +39,7 @@ _BARE: Final = (
 )
 
 
-class _Writer:
+class Texts:
     """Texts and questions in words that are as unevenly common as those of a language."""
 
     def __init__(self, seed: int) -> None:
@@ -62,7 +62,7 @@ def search_against_bare(folder: Path, sizes: Sizes) -> Report:
     of its rows; 1 ms is taken off the search first. The worse of p50 and p99 counts.
     """
     count = sizes.of(100_000, 5_000)
-    writer = _Writer(9)
+    writer = Texts(9)
     with _shelf(folder / "palace", count, writer) as house:
         questions = [writer.text(2, 8) for _ in range(sizes.of(300, 60))]
         bare, own = _measured(house, questions)
@@ -140,22 +140,23 @@ def _figures(house: House, count: int, questions: Sequence[str], sizes: Sizes) -
     return figures
 
 
-def _shelf(path: Path, count: int, writer: _Writer) -> House:
+def _shelf(path: Path, count: int, writer: Texts) -> House:
     """A palace of that many drawers, read just after the last."""
     system = At(STARTED + (count + 1) * STEP)
     folder = create_palace(path, "primary", system=system, force=True)
     log = Log(folder.log)
-    fill(log, _added(count, writer))
+    fill(log, added(writer.text(8, 90) for _ in range(count)))
     log.close()
-    house = open_palace(path, system=system)
+    house = open_palace(path, system=system, vectors={"embedder": "none"})
     rebuild(house.log, house.generations, house.lock)
     return house
 
 
-def _added(count: int, writer: _Writer) -> Iterator[tuple[int, Recorded]]:
+def added(texts: Iterable[str]) -> Iterator[tuple[int, Recorded]]:
+    """The operations that add some texts, over a dozen wings."""
     fleet = Fleet(9)
-    for number in range(count):
-        at, content = STARTED + number * STEP, writer.text(8, 90)
+    for number, content in enumerate(texts):
+        at = STARTED + number * STEP
         wing, room = f"project {number % 12}", f"room {number % 8}"
         payload = {
             "drawer_id": drawer_id(wing, room, content),
