@@ -206,7 +206,7 @@ def _embedding(house: House) -> Embedding:
 
 
 def _embedded(house: House) -> VectorIndex:
-    return _embedding(house).work.embed()
+    return _embedding(house).work.embed()[0]
 
 
 def _batches(embedder: OnnxEmbedder, texts: Sequence[str]) -> list[dict[str, Any]]:
