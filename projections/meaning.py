@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from domain.nearness import NO_EMBEDDER
+
 if TYPE_CHECKING:
     from projections.reading import Reading
 
@@ -68,6 +70,9 @@ class Degraded(NamedTuple):
     reason: str
     lag: int
     help: str
+
+
+WITHOUT_EMBEDDER: Final = Degraded(NO_EMBEDDER, 0, "Set `vectors.embedder`.")
 
 
 class Ranked(NamedTuple):

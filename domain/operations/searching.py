@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from domain.nearness import DEDUP_THRESHOLD
 from domain.operations.common import (
@@ -71,18 +71,28 @@ class SearchAsks(Paged, Windows):
     source_file: Line | None = Field(None, description="Only what came from this file.")
     since: StartTime | None = Field(None, description="Recorded then or later.")
     before: EndTime | None = Field(None, description="Recorded before then.")
+    expand: bool = Field(
+        False,
+        description="Also drawers that share an entity with a hit, or are one valid fact or tunnel"
+        " away: at most `limit`, in a list of their own.",
+    )
     cursor: Cursor | None = None
 
+    @field_validator("max_distance")
+    @classmethod
+    def _has_a_distance(cls, value: float | None, info: ValidationInfo) -> float | None:
+        if value is not None and info.data.get("ranking") == LEXICAL:
+            raise ValueError("cannot be asked for where words alone rank")
+        return value
 
-class Hit(Answers):
+
+class FoundLine(Answers):
     """A drawer that was found, with the 200 characters around what was found in it."""
 
     drawer_id: str
     wing: str
     room: str
     snippet: str
-    score: float = Field(description="More is better; of `ranking`, not to be compared across.")
-    signals: dict[str, float] = Field(description="What the score is made of.")
     tags: list[str]
     source_file: str | None
     valid_from: str
@@ -91,6 +101,21 @@ class Hit(Answers):
     current: bool = Field(description="Whether it is true at `as_of`, else now.")
     recorded_at: str
     provenance: Provenance
+
+
+class Hit(FoundLine):
+    """A drawer that answers the question."""
+
+    score: float = Field(description="More is better; of `ranking`, not to be compared across.")
+    signals: dict[str, float] = Field(description="What the score is made of.")
+
+
+class Expanded(FoundLine):
+    """A drawer beside a hit: one that shares an entity with it, or is one fact or tunnel away."""
+
+    why: Literal["entity", "fact", "tunnel"]
+    through: str = Field(description="The entity's name, or the id of the fact or tunnel.")
+    hit: str = Field(description="The first hit that leads to it.")
 
 
 class DegradedShown(Answers):
@@ -111,6 +136,9 @@ class SearchAnswers(Shown):
     ranking: str = Field(description="What ranked: lexical, semantic or hybrid.")
     embedder: str | None = Field(description="Whose vectors were asked.")
     degraded: DegradedShown | None
+    expanded: list[Expanded] = Field(
+        description="With `expand`, what lies beside the hits of this page, none of them a hit."
+    )
     cursor: str | None
 
 

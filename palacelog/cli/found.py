@@ -59,6 +59,10 @@ def hits(document: Mapping[str, Any]) -> RenderableType:
         snippet = Text(visible(hit["snippet"]))
         snippet.highlight_words(document["words"], "bold cyan", case_sensitive=False)
         parts += _entry(f"{number}. ", hit, snippet, hit["drawer_id"])
+    for one in document["expanded"]:
+        text = Text(visible(f"by {one['why']} {one['through']}: "), style="dim")
+        text.append(visible(one["snippet"]), style="not dim")
+        parts += _entry("+ ", one, text, one["drawer_id"])
     return Group(*parts, _moment(document)) if parts else _none("Nothing was found.", document)
 
 

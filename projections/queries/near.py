@@ -13,10 +13,10 @@ from sqlalchemy import bindparam, select
 from domain.drawers import Superseding, Support, newest
 from domain.errors import Unusable
 from domain.instants import show
-from domain.nearness import NO_EMBEDDER, cosine_of, millionths
+from domain.nearness import cosine_of, millionths
 from domain.operations.searching import CheckDuplicateAsks, DuplicatesAsks
 from projections import tables
-from projections.meaning import Alike, Degraded, Group, Groups, NearTo
+from projections.meaning import WITHOUT_EMBEDDER, Alike, Degraded, Group, Groups, NearTo
 from projections.queries.drawer_lists import PREVIEW_CHARACTERS
 from projections.queries.drawers import state
 from projections.queries.filters import ShownDrawers, shown_in
@@ -37,13 +37,12 @@ _PLACE = Prepared(
     )
 )
 _CONTENT = Prepared(select(_texts.c.content).where(_texts.c.drawer_id == _B("drawer_id")))
-_NONE = Degraded(NO_EMBEDDER, 0, "Set `vectors.embedder`.")
 
 
 def near_to(reading: Reading, asked: CheckDuplicateAsks) -> NearTo | Degraded:
     """The drawers whose texts are near to one, the same text's among them."""
     if reading.meaning is None:
-        return _NONE
+        return WITHOUT_EMBEDDER
     shown = _shown(reading, asked)
     least = millionths(asked.threshold)
     return reading.meaning.near(reading, asked.content, shown, least, NEAR_MAX + TWINS_MAX)
@@ -56,7 +55,7 @@ def near_groups(reading: Reading, asked: DuplicatesAsks) -> dict[str, Any]:
         Unusable: `palacelog::vectors::...`, nothing can be compared now.
     """
     last = resume("duplicates", reading, asked, asked.cursor, (int,))
-    found: Groups | Degraded = _NONE
+    found: Groups | Degraded = WITHOUT_EMBEDDER
     if reading.meaning is not None:
         before = last[0] if last else _NEWEST
         least = millionths(asked.threshold)

@@ -16,14 +16,14 @@ from sqlalchemy import bindparam, exists, literal_column, select
 from domain.drawers import Superseding, Support, newest
 from domain.errors import Unusable
 from domain.instants import show, shown
-from domain.nearness import NO_EMBEDDER
 from domain.operations.searching import AUTO, HYBRID, LEXICAL, SEMANTIC, SearchAsks
 from projections import tables, text
-from projections.meaning import SCORE_UNIT, Degraded, Found, Ranked, Wish
+from projections.meaning import SCORE_UNIT, WITHOUT_EMBEDDER, Degraded, Found, Ranked, Wish
 from projections.queries import lexical, ranking
 from projections.queries.authors import named, without
 from projections.queries.drawer_lists import showing
 from projections.queries.drawers import holds, shown_interval, state
+from projections.queries.expanding import beside
 from projections.queries.filters import ShownDrawers
 from projections.queries.lines import provenance
 from projections.queries.paging import cursor_text, resume
@@ -91,6 +91,7 @@ def search(reading: Reading, asked_for: SearchAsks) -> dict[str, Any]:
         "ranking": page.ranking,
         "embedder": page.embedder,
         "degraded": page.degraded and page.degraded._asdict(),
+        "expanded": expanded(reading, asked_for, page) if asked_for.expand else [],
         "cursor": last and cursor_text("search", reading, asked_for, [last.score, last.drawer_id]),
     }
 
@@ -99,14 +100,16 @@ def find(reading: Reading, asked_for: SearchAsks) -> Page:
     """The drawers of one page.
 
     Raises:
-        Unusable: `palacelog::vectors::...`, meaning alone was asked for and cannot be now.
-        InvalidInput: a distance was given, and words alone rank.
+        Unusable: `palacelog::vectors::...`, meaning alone was asked for, or a distance, and cannot
+            be now.
     """
     last = resume("search", reading, asked_for, asked_for.cursor, (int, str))
     sought = lexical.sought_of(reading, asked_for)
     ranked = _by_meaning(reading, asked_for)
     if isinstance(ranked, Ranked):
         return _page(ranked, asked_for, sought.words, last)
+    if asked_for.max_distance is not None:
+        raise cannot(ranked or WITHOUT_EMBEDDER)
     count = lexical.total(reading, sought)
     found = lexical.best(reading, sought, asked_for.limit, count, last)
     more = len(found) > asked_for.limit
@@ -140,7 +143,7 @@ def _by_meaning(reading: Reading, asked_for: SearchAsks) -> Ranked | Degraded | 
     if how == LEXICAL or (how == AUTO and meaning is None):
         return None
     if meaning is None:
-        raise cannot(Degraded(NO_EMBEDDER, 0, "Set `vectors.embedder`."))
+        raise cannot(WITHOUT_EMBEDDER)
     authors = named(reading, asked_for.query)
     query = without(asked_for.query, authors)
     sought = lexical.sought_of(reading, asked_for.model_copy(update={"query": query}))
@@ -169,28 +172,47 @@ def cannot(degraded: Degraded) -> Unusable:
     )
 
 
+def expanded(reading: Reading, asked_for: SearchAsks, page: Page) -> list[dict[str, Any]]:
+    """What lies beside the hits of a page."""
+    looked_for = sought_in(asked_for.query, page.words)
+    found = beside(reading, asked_for, [one.drawer_id for one in page.found])
+    return [
+        line(reading, one.drawer_id, looked_for)
+        | {"why": one.why, "through": one.through, "hit": one.hit}
+        for one in found
+    ]
+
+
 def hits(
     reading: Reading, found: Sequence[Found], query: str, words: Sequence[Word]
 ) -> list[dict[str, Any]]:
     """What was found as answers show it."""
-    looked_for = text.sought(query, [(word.text, stem(word.text)) for word in words])
-    return [_hit(reading, one, looked_for) for one in found]
+    looked_for = sought_in(query, words)
+    return [
+        line(reading, one.drawer_id, looked_for)
+        | {"score": one.score / SCORE_UNIT, "signals": one.signals}
+        for one in found
+    ]
 
 
-def _hit(reading: Reading, found: Found, looked_for: text.Sought) -> dict[str, Any]:
-    rows = reading.rows(_ROWS, drawer_id=found.drawer_id)
+def sought_in(query: str, words: Sequence[Word]) -> text.Sought:
+    """What a snippet is to stand around."""
+    return text.sought(query, [(word.text, stem(word.text)) for word in words])
+
+
+def line(reading: Reading, drawer_id: str, looked_for: text.Sought) -> dict[str, Any]:
+    """A drawer as answers show it, with the part of its text that was looked for."""
+    rows = reading.rows(_ROWS, drawer_id=drawer_id)
     supports = [Support(*row[_OF_ORIGIN:]) for row in rows]
     now = newest(supports)
     row = next(row for row, support in zip(rows, supports, strict=True) if support is now)
     wing, room, content, superseded = row[:_OF_TEXT]
     start, end = shown_interval(supports, reading.as_of)
     return {
-        "drawer_id": found.drawer_id,
+        "drawer_id": drawer_id,
         "wing": wing,
         "room": room,
         "snippet": text.snippet(content, looked_for),
-        "score": found.score / SCORE_UNIT,
-        "signals": found.signals,
         "tags": orjson.loads(now.tags),
         "source_file": now.source_file,
         "valid_from": show(start),

@@ -135,8 +135,8 @@ FORMATS = {
     "search": (
         "query",
         "limit wing room tags source_file since before from until as_of known_at"
-        " include_historical cursor ranking max_distance",
-        "hits total total_is_exact words cursor ranking embedder degraded",
+        " include_historical cursor ranking max_distance expand",
+        "hits total total_is_exact words cursor ranking embedder degraded expanded",
     ),
     "recall": ("query", "max_bytes wing", "block hits facts entities left_out"),
     "wake_up": (
