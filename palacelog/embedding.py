@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from domain.embedders import ATTACH_EMBEDDING, counting
-from domain.errors import PalaceError, Unusable
+from domain.errors import PalaceError, Refused, Unusable
 from domain.nearness import Comparison, ToStore
 from domain.operation import Context
 from palacelog.embedding_work import Embedded, Work
@@ -142,12 +142,21 @@ class Embedding:
 
         Raises:
             Unusable, Damaged: the embedder cannot be loaded.
+            Refused: `palacelog::vectors::not_cut`.
         """
         with self._palace.reading() as reading:
             index, text = self.indexes.counting(reading), content_of(reading, drawer_id)
         if index is None or text is None or index.identity.short != short:
             return None
-        return len(index.embedder().chunks(text))
+        embedder = index.embedder()
+        try:
+            return len(embedder.chunks(text))
+        except Exception as error:
+            raise Refused(
+                "vectors::not_cut",
+                f"{short} cannot cut the text into chunks ({type(error).__name__}: {error}).",
+                "Store the text in another form.",
+            ) from error
 
     def hybrid(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
         """By words and by meaning."""

@@ -73,7 +73,7 @@ class VectorIndexes:
 
     def chosen(self, name: str | None = None) -> VectorIndex:
         """The index of an embedder by its name or folder; default the configured one's."""
-        source = name or self.configured
+        source = source_of(name or self.configured)
         return self.of(identity_of(source), source)
 
     def source_of(self, short: str) -> str | None:

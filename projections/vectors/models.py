@@ -7,16 +7,19 @@ what is in it.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from hashlib import sha256
 from importlib import resources
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from domain.errors import Damaged, InvalidInput, Unusable
-from projections.vectors.embedder import Embedder, Identity
+from projections.vectors.embedder import TOKENS_LEAST, Embedder, Identity
 from projections.vectors.onnx import NORMALISATION, POOLING, OnnxEmbedder
 from projections.vectors.static import StaticEmbedder
 
@@ -24,6 +27,9 @@ ABOUT_FILE: Final = "embedder.toml"
 _MODEL_FILES: Final = ("model.onnx", "onnx/model.onnx", "model.safetensors")
 _TOKENIZER_FILE: Final = "tokenizer.json"
 _TOKENS_MAX: Final = 256
+_TOKENS_MOST: Final = 65_536
+_NAME_MAX: Final = 64
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Packaged(NamedTuple):
@@ -86,8 +92,8 @@ def identity_of(name: str) -> Identity:
         name: `minilm`, `wordllama`, or the path of a folder.
 
     Raises:
-        InvalidInput: `palacelog::vectors::unknown_embedder`.
-        Unusable: `palacelog::vectors::missing_files`.
+        InvalidInput: `palacelog::vectors::unknown_embedder` or `palacelog::vectors::about`.
+        Unusable: `palacelog::vectors::missing_files` or `palacelog::vectors::unusable_model`.
     """
     known = PACKAGED.get(name)
     if known is not None:
@@ -97,12 +103,18 @@ def identity_of(name: str) -> Identity:
     return made.identity
 
 
+def source_of(name: str) -> str:
+    """The name by which an embedder is found again from any working folder."""
+    return name if name in PACKAGED else str(Path(name).expanduser().resolve())
+
+
 def load(name: str) -> Embedder:
     """An embedder, loaded.
 
     Raises:
-        InvalidInput: `palacelog::vectors::unknown_embedder`.
-        Unusable: `palacelog::vectors::missing_files`, with what to install.
+        InvalidInput: `palacelog::vectors::unknown_embedder` or `palacelog::vectors::about`.
+        Unusable: `palacelog::vectors::missing_files`, with what to install, or
+            `palacelog::vectors::unusable_model`.
         Damaged: `palacelog::vectors::other_files`, a package holds other files than it should.
     """
     known = PACKAGED.get(name)
@@ -190,23 +202,42 @@ def _of_folder(name: str) -> _Files:
             f" {', '.join(_MODEL_FILES)}.",
             "Put the files there.",
         )
-    said = _said(folder)
+    name, tokens_max = _said(folder)
     return _Files(
         folder,
-        str(said.get("name", folder.resolve().name)),
-        int(said.get("tokens_max", _TOKENS_MAX)),
+        name,
+        tokens_max,
         StaticEmbedder if found.suffix == ".safetensors" else OnnxEmbedder,
         found.read_bytes(),
         tokenizer.read_bytes(),
     )
 
 
-def _said(folder: Path) -> dict[str, Any]:
+class _About(BaseModel):
+    """What `embedder.toml` may say; a name stands in answers and names a folder."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    tokens_max: int = Field(_TOKENS_MAX, ge=TOKENS_LEAST, le=_TOKENS_MOST)
+
+
+def _said(folder: Path) -> tuple[str, int]:
+    """Name and token limit; the name is the folder's where nothing is said."""
+    own = {"name": _UNFIT.sub("-", folder.resolve().name)[:_NAME_MAX].lstrip("._-") or "model"}
     try:
-        return tomllib.loads((folder / ABOUT_FILE).read_text("utf-8"))
+        text = (folder / ABOUT_FILE).read_text("utf-8")
     except FileNotFoundError:
-        return {}
+        text = ""
+    try:
+        about = _About.model_validate(own | tomllib.loads(text))
     except ValueError as error:
+        fault = error.errors()[0] if isinstance(error, ValidationError) else None
+        why = str(error) if fault is None else f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
         raise InvalidInput(
-            "vectors::unknown_embedder", f"{ABOUT_FILE} in {folder}: {error}.", "Correct it."
+            "vectors::about",
+            f"{ABOUT_FILE} in {folder} cannot be used: {why}.",
+            f"It may hold a `name` of letters, digits, `.`, `_` and `-`, and `tokens_max` from"
+            f" {TOKENS_LEAST} to {_TOKENS_MOST}.",
         ) from None
+    return about.name, about.tokens_max
