@@ -16,7 +16,7 @@ from domain.embedders import Embedding, counting, identity_told
 from projections.reading import Reading
 from projections.vectors.cache import CACHE_FILE, read_about
 from projections.vectors.embedder import Identity
-from projections.vectors.models import identity_of, load
+from projections.vectors.models import identity_of, load, source_of
 from projections.vectors.vector_index import Missing, VectorIndex
 
 POLL_SECONDS: Final = 0.05

@@ -41,7 +41,7 @@ def matches(
     asked = np.stack([one.vector for one in question.tokens])
     parts = [own for place in have for own in bits[place]]
     starts = _starts([sum(len(own) for own in bits[place]) for place in have])
-    ones = np.unpackbits(np.concatenate(parts), axis=1).astype(np.float32)
+    ones = np.unpackbits(np.concatenate(parts), axis=1, count=asked.shape[1]).astype(np.float32)
     # With signs of +-1 for bits: q . (2 b - 1) = 2 q . b - sum(q).
     products = 2 * (asked @ ones.T) - asked.sum(axis=1)[:, None]
     best = np.maximum.reduceat(products, starts, axis=1)

@@ -35,6 +35,8 @@ THREADS: Final = 2
 POOLING: Final = "mean"
 NORMALISATION: Final = "l2"
 _SPECIAL: Final = 2
+_REQUIRED: Final = frozenset({"input_ids", "attention_mask"})
+_KNOWN: Final = _REQUIRED | {"token_type_ids"}
 
 
 class OnnxEmbedder:
@@ -45,16 +47,24 @@ class OnnxEmbedder:
     """
 
     def __init__(self, identity: Identity, model: bytes, tokenizer: bytes) -> None:
-        """Load a model; the dimension of the identity is taken from it where it is 0."""
+        """Load a model; the dimension of the identity is taken from it where it is 0.
+
+        Raises:
+            ValueError: it is no sentence model of the BERT family.
+        """
         self._vocabulary = Vocabulary(tokenizer)
         self._first = self._vocabulary.special("[CLS]")
         self._last = self._vocabulary.special("[SEP]")
         self.session: Any = onnxruntime.InferenceSession(
             model, _options(), providers=["CPUExecutionProvider"]
         )
-        dimension = self.session.get_outputs()[0].shape[-1]
-        self.identity = replace(identity, dimension=identity.dimension or dimension)
         self._inputs = {one.name for one in self.session.get_inputs()}
+        shape = self.session.get_outputs()[0].shape
+        if not _REQUIRED <= self._inputs <= _KNOWN:
+            raise ValueError(f"it asks for {', '.join(sorted(self._inputs))}")
+        if len(shape) != 3 or not isinstance(shape[-1], int):
+            raise ValueError("it does not answer with a vector for each token")
+        self.identity = replace(identity, dimension=identity.dimension or shape[-1])
         self._pool = ThreadPoolExecutor(THREADS, "palacelog-embedder")
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import shutil
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ UNCUT = "a text that no tokenizer takes"
 class Fussy(StaticEmbedder):
     """Cannot take some texts."""
 
-    refuses: str | None = ODD
-    asked: list[str] = []
+    refuses: ClassVar[str | None] = ODD
+    asked: ClassVar[list[str]] = []
 
     def chunks(self, text: str) -> list[Chunk]:
         Fussy.asked.append(text)
