@@ -55,7 +55,8 @@ def ranked(
     words = np.array([by_words.get(one.drawer_id, 0.0) for one in found])
     angles = cosines(question, texts)
     signals = {"bm25": words, "cosine": angles}
-    score = z(words, [*by_words.values(), *[0.0] * (CANDIDATES - len(by_words))])
+    # What holds none of the words belongs to the list too, as far as there are other texts.
+    score = z(words, [*by_words.values(), *[0.0] * (len(near) - len(by_words))])
     score += z(angles, [cosine / COSINE_UNIT for cosine in near.values()])
     if steps.tokens:
         signals["maxsim"] = matches(question, _rarities(wish, question), texts)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from domain.errors import Unusable
 from palacelog.palace import Palace
 from projections.meaning import Steps
 
@@ -75,8 +76,15 @@ def score(
     for question in questions:
         for name, (ranking, steps) in variants().items():
             palace.embedding.steps = steps
-            asked = {**question.arguments, "ranking": ranking, "limit": DEPTH}
-            found = [hit["drawer_id"] for hit in palace.call("search", asked)["hits"]]
+            found = _found(palace, {**question.arguments, "ranking": ranking, "limit": DEPTH})
             for kind in dict.fromkeys(("", question.kind)):
                 if kind in into[name]:
                     into[name][kind].add(found, question.relevant)
+
+
+def _found(palace: Palace, asked: Mapping[str, Any]) -> list[str]:
+    """The drawers found, best first; none where a question cannot be asked by meaning."""
+    try:
+        return [hit["drawer_id"] for hit in palace.call("search", asked)["hits"]]
+    except Unusable:
+        return []

@@ -1,0 +1,111 @@
+"""What searches must find and refuse, whatever ranks: cases V1 to V4, and what an answer says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.palaces import Device, Fleet
+
+EMBEDDERS = ("minilm", "wordllama")
+COMPOSED, DECOMPOSED = "caf\u00e9", "cafe\u0301"
+RANKINGS = ("lexical", "semantic", "hybrid", "auto")
+
+
+@pytest.fixture(params=EMBEDDERS)
+def ada(request: pytest.FixtureRequest, fleet: Fleet) -> Device:
+    return fleet.device("ada", vectors={"embedder": request.param, "wait_seconds": 120})
+
+
+def store(ada: Device, *texts: str) -> list[str]:
+    return [ada.add_drawer(wing="w", room="r", content=text)["drawer_id"] for text in texts]
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize(
+    ("stored", "asked"), [("caf\u00e9", "cafe\u0301"), ("cafe\u0301", "caf\u00e9")]
+)
+def test_a_word_is_found_however_its_accents_are_composed(
+    ada: Device, stored: str, asked: str, ranking: str
+) -> None:
+    [found, *_] = store(ada, f"We met at the {stored} by the river.", "The build takes an hour.")
+    hits = ada.search(query=f"the {asked} by the river", ranking=ranking)["hits"]
+    assert hits[0]["drawer_id"] == found
+
+
+def test_chinese_is_found_by_a_part_of_it(ada: Device) -> None:
+    [found, *_] = store(ada, "今天讨论了成语接龙游戏", "昨天修复了登录的错误", "明天部署新版本")
+    for ranking in ("lexical", "hybrid", "auto"):
+        assert ada.search(query="成语接龙", ranking=ranking)["hits"][0]["drawer_id"] == found
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize(
+    "query",
+    ["tier1-test AND unicode", "don't", "C++", "rm -rf", "a/b", '"', "*", "(", "NEAR(a b)", "-x"],
+)
+def test_nothing_that_is_asked_is_an_operator(ada: Device, query: str, ranking: str) -> None:
+    [found] = store(ada, f"Mind this: {query} is what was typed.")
+    assert [hit["drawer_id"] for hit in ada.search(query=query, ranking=ranking)["hits"]] == [found]
+
+
+@pytest.mark.parametrize("ranking", RANKINGS)
+@pytest.mark.parametrize("query", ["", "   ", "\n\t"])
+def test_an_empty_question_is_refused(ada: Device, query: str, ranking: str) -> None:
+    store(ada, "A text.")
+    with ada.refuses("input::invalid"):
+        ada.search(query=query, ranking=ranking)
+
+
+def test_an_answer_says_what_ranked_it_and_whose_vectors_were_asked(ada: Device) -> None:
+    store(ada, "The deploy failed as the disk was full.")
+    auto = ada.search(query="why did the release break")
+    short = auto["embedder"]
+    assert short.split("-")[0] in EMBEDDERS
+    assert (auto["ranking"], auto["degraded"]) == ("hybrid", None)
+    assert {"bm25", "cosine", "maxsim"} <= auto["hits"][0]["signals"].keys()
+    semantic = ada.search(query="why did the release break", ranking="semantic")
+    assert (semantic["ranking"], semantic["embedder"]) == ("semantic", short)
+    assert semantic["hits"][0]["signals"].keys() == {"cosine"}
+    lexical = ada.search(query="deploy", ranking="lexical")
+    assert (lexical["ranking"], lexical["embedder"]) == ("lexical", None)
+
+
+def test_what_was_asked_by_meaning_is_asked_again_of_the_past(ada: Device) -> None:
+    store(ada, "The deploy failed as the disk was full.", "We drink espresso in the morning.")
+    position = ada.status()["head"]
+    asked = {"query": "which coffee is liked", "known_at": f"@{position}"}
+    before = ada.search(**asked)["hits"]
+    for number in range(120):
+        store(ada, f"Coffee number {number} is liked by the team in the morning.")
+    ada.delete_drawer(drawer_id=before[0]["drawer_id"])
+    assert ada.search(**asked)["hits"] == before
+
+
+def test_the_one_author_that_a_question_names_ranks_before_others_in_a_conversation(
+    ada: Device,
+) -> None:
+    said = [
+        ("Kim", "I adopted a dog last week."),
+        ("Lee", "How lovely, Kim! I adopted a cat instead."),
+        ("Kim", "My dog is called Bruno."),
+        ("Lee", "My cat is called Luna, Kim."),
+        ("Kim", "Bruno barks at night."),
+        ("Lee", "Kim, Luna sleeps all night."),
+    ]
+    for author, text in said:
+        place = {"wing": "w", "room": "chat", "source_file": "chat-1"}
+        ada.add_drawer(**place, content=text, added_by=author)
+    hits = ada.search(query="What is Kim's pet called?")["hits"]
+    assert hits[0]["snippet"] == "My dog is called Bruno."
+    first, *others = [hit["signals"]["author"] for hit in hits]
+    assert first == 0
+    assert sorted(others) == [-6, -6, -6, 0, 0]
+
+
+def test_an_author_who_came_later_changes_no_past_answer(ada: Device) -> None:
+    store(ada, "Robin sings in the garden.", "The garden needs water.", "Water the plants.")
+    position = ada.status()["head"]
+    asked = {"query": "what does Robin do in the garden", "known_at": f"@{position}"}
+    before = ada.search(**asked)["hits"]
+    ada.add_drawer(wing="w", room="r", content="I was here.", added_by="Robin")
+    assert ada.search(**asked)["hits"] == before
