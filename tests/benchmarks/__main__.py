@@ -55,6 +55,7 @@ THEMES: Final[dict[str, Theme]] = {
     "4": rebuilding.rebuild_against_scan,
     "5": calling.many_objects,
     "6": reading.past_against_present,
+    "graph": reading.graph_reads,
     "9": noting.noting_a_read,
     "13": meaning.embedding_against_the_session,
     "14": meaning.search_against_the_parts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -20,6 +21,7 @@ from tests.benchmarks.measuring import (
     Sizes,
     in_turns,
     milliseconds,
+    percentile,
     ratio,
     timed,
 )
@@ -63,6 +65,33 @@ def past_against_present(folder: Path, sizes: Sizes) -> Report:
     )
     figure = Figure("status, p50", milliseconds(median(waits)), "ms", f"at {count:,} operations")
     return Report([goal], [figure])
+
+
+GRAPH_READS: Final[dict[str, dict[str, Any]]] = {
+    "list_entities": {},
+    "kg_stats": {},
+    "kg_timeline": {},
+    "list_conflicts": {},
+    "graph_stats": {},
+    "list_wings": {},
+}
+
+
+def graph_reads(folder: Path, sizes: Sizes) -> Report:
+    """What reads over the whole graph cost in a large palace."""
+    count = sizes.of(100_000, 4_000)
+    figures = []
+    with with_history(folder / "palace", count) as house:
+        [some, *_] = house.palace.call("list_entities", {"limit": 1})["entities"]
+        asked = GRAPH_READS | {"entity_relationships": {"entity": some["entity"]}}
+        for tool, arguments in asked.items():
+            seconds = sorted(
+                timed(partial(house.palace.call, tool, arguments)) for _ in range(sizes.of(15, 5))
+            )
+            note = f"p99 {milliseconds(percentile(seconds, 0.99))} ms at {count:,} operations"
+            middle = milliseconds(percentile(seconds, 0.5))
+            figures.append(Figure(f"{tool}, p50", middle, "ms", note))
+    return Report([], figures)
 
 
 def _rates(house: House, name: str, count: int, sizes: Sizes) -> Rates:
