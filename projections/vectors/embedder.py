@@ -26,6 +26,8 @@ Bits = NDArray[np.uint8]
 
 OVERLAP_TOKENS: Final = 32
 """How many tokens a chunk repeats of the one before, so that no sentence is cut in all of them."""
+POOLING: Final = "mean"
+NORMALISATION: Final = "l2"
 TOKENS_LEAST: Final = 8
 """A chunk below this would hold hardly a word beside the special tokens."""
 _SHORT_DIGITS: Final = 10

@@ -83,15 +83,23 @@ class FlatIndex:
         """
         given = {} if among is None else {"params": _SELECTING(sel=faiss.IDSelectorBatch(among))}
         with self._guard:
-            # Ties at the edge are settled by number, not by where faiss happened to look first.
-            most = min(count + _TIES, len(self) if among is None else len(among))
-            if most <= 0:
+            total = len(self) if among is None else len(among)
+            most = min(count + _TIES, total)
+            if count <= 0 or most <= 0:
                 return Near(np.empty(0, np.int64), np.empty(0, np.int64))
-            cosines, numbers = self._vectors.search(vector[None, :], most, **given)
+            numbers, whole = self._search(vector, most, given)
+            # Ties at the edge are settled by number, not by where faiss happened to look first.
+            while len(whole) == most < total and whole[count - 1] == whole[-1]:
+                most = min(2 * most, total)
+                numbers, whole = self._search(vector, most, given)
+        order = np.lexsort((numbers, -whole))[:count]
+        return Near(numbers[order], whole[order])
+
+    def _search(self, vector: Vectors, most: int, given: dict[str, Any]) -> tuple[Numbers, Numbers]:
+        cosines, numbers = self._vectors.search(vector[None, :], most, **given)
         found = numbers[0] >= 0
         whole = np.rint(cosines[0][found].astype(np.float64) * COSINE_UNIT).astype(np.int64)
-        order = np.lexsort((numbers[0][found], -whole))[:count]
-        return Near(numbers[0][found][order], whole[order])
+        return numbers[0][found], whole
 
     def within(self, vectors: Vectors, cosine: int) -> list[Near]:
         """For each of some vectors, all rows at least as near as a cosine in millionths, and

