@@ -13,8 +13,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import orjson
-from sqlalchemy import bindparam, func, literal_column, select, union
+from sqlalchemy import bindparam, func, literal_column, or_, select, union
 
+from domain.belief import LOCAL
 from domain.candidates import whole_words
 from domain.canonical import comparable
 from domain.drawers import DRAWERS, Support, newest
@@ -52,10 +53,11 @@ def _listed(name: str) -> Any:
     return select(func.json_each(_B(name)).table_valued("value").c.value)
 
 
+_AREAS: Final = (DRAWERS.name, DRAWERS.name + LOCAL)
 _LINEAGE = Prepared(
     select(_same.c.member)
     .select_from(_members.join(_same, _same.c.key == _members.c.key))
-    .where(_members.c.area.startswith(DRAWERS.name), _members.c.member == _B("drawer_id"))
+    .where(or_(*(_members.c.area == area for area in _AREAS)), _members.c.member == _B("drawer_id"))
     .distinct()
 )
 _LEARNT = Prepared(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import threading
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +30,8 @@ _TIES: Final = 32
 COSINE_UNIT: Final = 1_000_000
 """Cosines are compared as whole millionths: processors differ in the seventh digit."""
 _SLACK: Final = 10
-"""How far, in millionths, a cosine may be off that faiss works out."""
+"""How far, in millionths, a cosine may be off that was worked out in single precision."""
+_BLOCK: Final = 65_536
 _SELECTING: Any = faiss.SearchParameters
 
 Numbers = NDArray[np.int64]
@@ -105,19 +105,26 @@ class FlatIndex:
         """For each of some vectors, all rows at least as near as a cosine in millionths, and
         perhaps some just below it; none are left out, however many there are.
 
+        Works on what faiss holds by products of whole blocks; its own search by range takes five
+        times as long for many vectors.
+
         Args:
             vectors: [n, dimension], each of length 1.
         """
         least = (cosine - _SLACK) / COSINE_UNIT
+        found: list[tuple[Numbers, Numbers, Numbers]] = []
         with self._guard:
-            bounds, cosines, numbers = self._vectors.range_search(vectors, least)
-        whole = np.rint(cosines.astype(np.float64) * COSINE_UNIT).astype(np.int64)
-        found = []
-        for begin, end in pairwise(bounds.tolist()):
-            own, near = numbers[begin:end], whole[begin:end]
-            order = np.lexsort((own, -near))
-            found.append(Near(own[order], near[order]))
-        return found
+            numbers: Numbers = faiss.vector_to_array(self._vectors.id_map)
+            flat: Any = faiss.downcast_index(self._vectors.index)
+            count = len(self)
+            rows = faiss.rev_swig_ptr(flat.get_xb(), count * flat.d) if count else np.empty(0)
+            rows = rows.reshape(count, flat.d)
+            for at in range(0, count, _BLOCK):
+                products = vectors @ rows[at : at + _BLOCK].T
+                which, where = np.nonzero(products >= least)
+                whole = np.rint(products[which, where].astype(np.float64) * COSINE_UNIT)
+                found.append((which, numbers[at + where], whole.astype(np.int64)))
+        return [_of(one, found) for one in range(len(vectors))]
 
     def unsaved(self) -> int:
         """How many rows a saved index would gain."""
@@ -155,6 +162,15 @@ class FlatIndex:
         if said["identity"] != self._cache.identity.as_json() or said["upto"] > self._cache.last():
             return None
         return faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8)), int(said["upto"])
+
+
+def _of(place: int, found: list[tuple[Numbers, Numbers, Numbers]]) -> Near:
+    """What was found for one of several vectors, nearest first, equal ones by number."""
+    own = [(numbers[which == place], whole[which == place]) for which, numbers, whole in found]
+    numbers = np.concatenate([one for one, _ in own]) if own else np.empty(0, np.int64)
+    whole = np.concatenate([one for _, one in own]) if own else np.empty(0, np.int64)
+    order = np.lexsort((numbers, -whole))
+    return Near(numbers[order], whole[order])
 
 
 def _empty(dimension: int) -> Any:

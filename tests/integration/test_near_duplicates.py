@@ -279,7 +279,33 @@ def test_a_refused_checkpoint_changes_nothing(ada: Device) -> None:
     assert ada.tools() == []
 
 
+def test_a_text_that_cannot_be_embedded_is_stored_and_counted(
+    ada: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = type(ada.house.palace.embedding.indexes.chosen().embedder())  # type: ignore[union-attr]
+    chunks = embedder.chunks
+
+    def fails(self: Any, text: str) -> Any:
+        if text == CITY:
+            raise RuntimeError("no such text")
+        return chunks(self, text)
+
+    monkeypatch.setattr(embedder, "chunks", fails)
+    items = [item(MOVED), item(CITY), item(MOVED_TOO)]
+    done = ada.checkpoint(items=items, drop_duplicates=True)
+    assert [one["dropped"] for one in done["items"]] == [False, False, True]
+    assert (done["degraded"], done["lag"]) == ("lagging", 1)
+    assert ada.check_duplicate(content=MOVED_TOO)["degraded"]["lag"] == 1
+
+
 # check_duplicate
+
+
+def test_nothing_is_near_in_an_empty_palace(ada: Device) -> None:
+    answer = ada.check_duplicate(content=MOVED, threshold=0)
+    assert (answer["is_duplicate"], answer["matches"], answer["degraded"]) == (False, [], None)
+    assert ada.duplicates(near=True)["groups"] == []
+    assert ada.tools() == []
 
 
 @pytest.mark.parametrize("embedder", EMBEDDERS)
