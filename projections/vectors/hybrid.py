@@ -158,11 +158,14 @@ def _gains(
 
 
 def _of_source(found: Sequence[Record], score: Scores) -> Scores:
-    """A part of the best score among the candidates of the same source."""
+    """A part of the best score among the candidates of the same source; what has no source is a
+    source of its own, so that it does not fall behind what has one.
+    """
+    sources = [one.source or one.drawer_id for one in found]
     best: dict[str, float] = {}
-    for one, own in zip(found, score.tolist(), strict=True):
-        best[one.source] = max(own, best.get(one.source, own))
-    return np.array([SOURCE_WEIGHT * best[one.source] if one.source else 0.0 for one in found])
+    for source, own in zip(sources, score.tolist(), strict=True):
+        best[source] = max(own, best.get(source, own))
+    return np.array([SOURCE_WEIGHT * best[source] for source in sources])
 
 
 def _of_neighbours(found: Sequence[Record], stands: _Standing, score: Scores) -> Scores:
