@@ -41,7 +41,7 @@ def test_there_are_the_commands_that_are_promised() -> None:
         "log export", "outbox list", "outbox export", "outbox acknowledge", "outbox fork", "replay",
         "rebuild", "digest", "backup", "restore", "accept-loss",
         "add", "get", "list", "search", "history", "note", "recall", "wake-up", "checkpoint",
-        "diary write", "diary read", "delete", "undo", "tail",
+        "diary write", "diary read", "delete", "undo", "embed", "tail",
         "kg add", "kg query", "kg timeline", "kg invalidate", "kg supersede", "kg declare",
         "kg conflicts", "kg resolve",
         "audit", "audit trail", "audit show", "audit why", "audit diff", "audit sql",

@@ -29,6 +29,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "delete": (WRITE, "{drawer} --yes"),
     "diary read": (READ, "scribe"),
     "diary write": (WRITE, "scribe Rain."),
+    "embed": (WRITE, ""),
     "get": (READ, "{drawer}"),
     "history": (READ, "{drawer}"),
     "kg add": (WRITE, CITY),
