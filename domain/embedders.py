@@ -7,6 +7,9 @@ Pure.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -21,6 +24,9 @@ ATTACH_EMBEDDING: Final = "attach_embedding"
 EMBEDDER: Final = "embedder"
 """The key of the embedder that counts."""
 _SEPARATOR: Final = "\x1f"
+_SHORT_DIGITS: Final = 10
+_NAME_MAX: Final = 64
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Embedding(NamedTuple):
@@ -128,6 +134,15 @@ def counting(rows: Finds) -> Embedding | None:
     """The embedder that counts; None before the first text was embedded."""
     found = rows.find(Embedding, "id", EMBEDDER)
     return found[-1] if found else None
+
+
+def short_of(identity: Mapping[str, Any]) -> str:
+    """The short form of an identity: its name, made to fit a folder's, and 10 hex digits of the
+    whole. It names the folder, and stands in answers.
+    """
+    digest = sha256(canonical(dict(identity))).hexdigest()
+    name = _UNFIT.sub("-", str(identity["name"])).lstrip(".-")[:_NAME_MAX]
+    return f"{name or EMBEDDER}-{digest[:_SHORT_DIGITS]}"
 
 
 def identity_told(embedding: Embedding) -> dict[str, Any]:

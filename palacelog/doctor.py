@@ -11,17 +11,19 @@ import os
 import platform
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from domain.errors import PalaceError, Unusable
 from domain.trail import damaged
 from palacelog import folder as folders
+from palacelog.checking import Check, checked, failed
 from palacelog.folder import PalaceFolder
 from palacelog.settings import PALACE_VARIABLE, Settings, load
+from palacelog.vector_checks import vector_checks
 from projections.generations import CURRENT_FILE, Generations
 from projections.trail import segments
 from projections.views import Views
@@ -56,31 +58,6 @@ _LIBRARY_VARIABLES: Final = frozenset(
 )
 
 
-class Check(NamedTuple):
-    """One thing that was looked at.
-
-    Attributes:
-        state: ok, warn or fail.
-        help: what to do; empty where nothing is to be done.
-        failure: the error that a command would stop with; only where it fails.
-    """
-
-    name: str
-    state: str
-    message: str
-    help: str = ""
-    failure: PalaceError | None = None
-
-    def as_answer(self) -> dict[str, Any]:
-        """As JSON shows it."""
-        shown: dict[str, Any] = {"name": self.name, "state": self.state, "message": self.message}
-        if self.help:
-            shown["help"] = self.help
-        if self.failure is not None:
-            shown["code"] = self.failure.code
-        return shown
-
-
 def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     """Examine the palace at a path, and what surrounds it.
 
@@ -89,7 +66,7 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     """
     checks = [_python(), _sqlite(), *_library_variables(), *_unknown_variables()]
     folder = PalaceFolder(path)
-    there = _checked("palace", lambda: f"{folders.existing(path).path} is one")
+    there = checked("palace", lambda: f"{folders.existing(path).path} is one")
     checks.append(there)
     if not folder.path.is_dir():
         return checks
@@ -97,25 +74,13 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     checks.append(_space(folder))
     if there.failure is not None:
         return checks
-    checks.append(_checked("settings", lambda: _settings(folder, given or {})))
+    checks.append(checked("settings", lambda: _settings(folder, given or {})))
     checks.append(_lock(folder))
-    checks.append(_checked("log", lambda: _log(folder)))
+    checks.append(checked("log", lambda: _log(folder)))
     checks.append(_views_or_not(folder))
     checks += _trail(folder)
+    checks += vector_checks(folder)
     return [*checks, *_leftovers(folder)]
-
-
-def _checked(name: str, look: Callable[[], str]) -> Check:
-    try:
-        return Check(name, "ok", look())
-    except PalaceError as error:
-        return _failed(name, error)
-    except (sqlite3.Error, OSError) as error:
-        return _failed(name, storage_error(error))
-
-
-def _failed(name: str, error: PalaceError) -> Check:
-    return Check(name, "fail", error.message, error.help, error)
 
 
 def _python() -> Check:
@@ -223,7 +188,7 @@ def _lock(folder: PalaceFolder) -> Check:
             "Wait for that process, or stop it if it hangs.",
         )
     except OSError as error:
-        return _failed("write lock", storage_error(error))
+        return failed("write lock", storage_error(error))
 
 
 def _log(folder: PalaceFolder) -> str:
@@ -232,7 +197,7 @@ def _log(folder: PalaceFolder) -> str:
 
 
 def _views_or_not(folder: PalaceFolder) -> Check:
-    found = _checked("views", lambda: _views(folder))
+    found = checked("views", lambda: _views(folder))
     if found.failure is not None and found.failure.code in _MADE_WHEN_OPENED:
         cure = "Nothing need be done: they are made again when the palace is opened."
         return Check("views", "warn", found.message, cure)
@@ -251,7 +216,7 @@ def _views(folder: PalaceFolder) -> str:
 def _trail(folder: PalaceFolder) -> list[Check]:
     """The segments of the trail that are damaged, each by itself; else that none is."""
     found = segments(folder.trail)
-    checks = [_checked("trail", partial(_segment, path)) for path in found]
+    checks = [checked("trail", partial(_segment, path)) for path in found]
     failed = [check for check in checks if check.failure is not None]
     text = "months are as they were written" if len(found) != 1 else "month is as it was written"
     return failed or [Check("trail", "ok", f"{len(found)} {text}")]

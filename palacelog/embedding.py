@@ -13,16 +13,18 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from domain.embedders import ATTACH_EMBEDDING, counting
-from domain.errors import PalaceError, Refused, Unusable
+from domain.errors import Damaged, PalaceError, Refused, Unusable
 from domain.nearness import Comparison, ToStore
 from domain.operation import Context
 from palacelog.embedding_work import Embedded, Work
 from palacelog.settings import VectorSettings
 from projections.meaning import (
+    DAMAGED,
     LAGGING,
+    OTHER_EMBEDDER,
     UNAVAILABLE,
     UNREADABLE,
     Degraded,
@@ -35,12 +37,16 @@ from projections.meaning import (
 )
 from projections.queries.drawers import content_of
 from projections.reading import Reading
+from projections.vectors import folders
 
 if TYPE_CHECKING:
     from projections.vectors.indexes import VectorIndexes
     from projections.vectors.vector_index import VectorIndex
 
 NO_EMBEDDER: Final = "none"
+REINDEX: Final = "Run `palacelog reindex`; vectors are made again from the texts."
+
+T = TypeVar("T")
 
 
 class Ready(NamedTuple):
@@ -76,6 +82,7 @@ class Embedding:
         self._indexes: VectorIndexes | None = None
         self._thread: threading.Thread | None = None
         self._wanted = threading.Event()
+        self._behind: dict[str, tuple[VectorIndex, int]] = {}
         self._unrecorded = False
         self.work = Work(palace, lambda: self.indexes, context)
 
@@ -90,7 +97,7 @@ class Embedding:
 
                 chosen, wait = self._settings.embedder, self._settings.wait_seconds
                 self._indexes = VectorIndexes(self._folder, chosen, wait)
-                self._indexes.wake = self.wake
+                self._indexes.wake = self._wake_for
             return self._indexes
 
     def written(self, tool: str) -> None:
@@ -171,8 +178,17 @@ class Embedding:
         return self._ranked(reading, wish, ranked)
 
     def state(self, reading: Reading) -> list[dict[str, Any]]:
-        """Every index there is, how far it has come, and which of them answers."""
-        raise NotImplementedError
+        """Every index there is, how far it has come, and which of them answers; no model and no
+        index is loaded.
+        """
+        said = counting(reading)
+        names = set(folders.short_names(self._folder)) | ({said.short} if said else set())
+        texts = folders.texts(reading.cursor) if names else set()
+        return [
+            {"embedder": name, "counts": said is not None and said.short == name}
+            | folders.state(self._folder / name, texts)
+            for name in sorted(names)
+        ]
 
     def near(
         self, reading: Reading, text: str, shown: Showing, least: int, count: int
@@ -180,11 +196,11 @@ class Embedding:
         """The drawers near to a text."""
         from projections.vectors.nearness import near
 
-        ready = self._ready(reading)
-        if isinstance(ready, Degraded):
-            return ready
-        found = near(reading, ready.vectors, text, shown, least, count)
-        return NearTo(found, ready.vectors.identity.short, ready.degraded)
+        def asked(ready: Ready) -> NearTo:
+            found = near(reading, ready.vectors, text, shown, least, count)
+            return NearTo(found, ready.vectors.identity.short, ready.degraded)
+
+        return self._answered(reading, asked)
 
     def groups(
         self, reading: Reading, shown: Showing, least: int, before: int, count: int
@@ -192,11 +208,11 @@ class Embedding:
         """Groups of drawers near to each other."""
         from projections.vectors.grouping import walked
 
-        ready = self._ready(reading)
-        if isinstance(ready, Degraded):
-            return ready
-        groups, last = walked(reading, ready.vectors, shown, least, before, count)
-        return Groups(groups, last, ready.vectors.identity.short, ready.degraded)
+        def asked(ready: Ready) -> Groups:
+            groups, last = walked(reading, ready.vectors, shown, least, before, count)
+            return Groups(groups, last, ready.vectors.identity.short, ready.degraded)
+
+        return self._answered(reading, asked)
 
     def compared(self, texts: Sequence[ToStore], least: int) -> Comparison:
         """What is near to each of some texts that are to be stored; they are embedded for it, and
@@ -205,51 +221,94 @@ class Embedding:
         from projections.vectors.comparing import compare
 
         with self._palace.reading() as reading:
-            ready = self._ready(reading, [one.content for one in texts])
-            if isinstance(ready, Degraded):
-                return Comparison(degraded=ready.reason)
+
+            def asked(ready: Ready) -> Comparison:
+                lag = 0 if ready.degraded is None else ready.degraded.lag
+                return compare(reading, ready.vectors, texts, least, lag)
+
+            found = self._answered(reading, asked, [one.content for one in texts])
+            if isinstance(found, Degraded):
+                return Comparison(degraded=found.reason)
             if counting(reading) is None:
                 self._unrecorded = True
-            lag = 0 if ready.degraded is None else ready.degraded.lag
-            return compare(reading, ready.vectors, texts, least, lag)
+            return found
 
     def _ranked(self, reading: Reading, wish: Wish, rank: Callable[..., Any]) -> Ranked | Degraded:
-        ready = self._ready(reading)
-        if isinstance(ready, Degraded):
-            return ready
-        index, degraded = ready
-        question = index.question(wish.query)
-        if not question.readable:
-            return Degraded(
-                UNREADABLE, 0, f"{index.identity.short} does not know the words of this question."
-            )
-        return Ranked(rank(reading, index, wish, question), index.identity.short, degraded)
+        def asked(ready: Ready) -> Ranked | Degraded:
+            index, degraded = ready
+            question = index.question(wish.query)
+            if not question.readable:
+                name = index.identity.short
+                return Degraded(UNREADABLE, 0, f"{name} does not know the words of this question.")
+            return Ranked(rank(reading, index, wish, question), index.identity.short, degraded)
 
-    def _ready(self, reading: Reading, texts: Sequence[str] = ()) -> Ready | Degraded:
-        """The counting index once it has all texts, or as far as it has come by the deadline.
+        return self._answered(reading, asked)
+
+    def _answered(
+        self, reading: Reading, ask: Callable[[Ready], T], texts: Sequence[str] = ()
+    ) -> T | Degraded:
+        """What is asked of the index, or why it cannot be.
 
         Args:
             texts: others that it needs first.
         """
         try:
-            index = self.indexes.counting(reading) or self.indexes.chosen()
-            index.embedder()
-            if texts:
-                self.work.embed_first(index, texts, self._settings.wait_seconds)
-            missing = self.indexes.wait(index, reading.cursor, reading.checkpoint.log_id)
-            index.flat.catch_up()
+            return ask(self._ready(reading, texts))
         except PalaceError as error:
-            return Degraded(UNAVAILABLE, 0, f"{error.message} {error.help}")
+            return Degraded(_reason(error), 0, f"{error.message} {error.help}")
         except (sqlite3.Error, OSError) as error:
+            if folders.is_damage(error):
+                return Degraded(DAMAGED, 0, f"The vectors are damaged: {error}. {REINDEX}")
             return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
+
+    def _ready(self, reading: Reading, texts: Sequence[str]) -> Ready:
+        """The index that answers at a reading's moment, once it has all texts of then, or as far
+        as it has come by the deadline.
+        """
+        index = self._answering(reading)
+        if texts:
+            self.work.embed_first(index, texts, self._settings.wait_seconds)
+        missing = self.indexes.wait(index, reading)
+        index.flat.catch_up()
         lag = len(missing.digests) + len(missing.failed)
         help = "Ask again, or run `palacelog embed`."
         return Ready(index, Degraded(LAGGING, lag, help) if lag else None)
+
+    def _answering(self, reading: Reading) -> VectorIndex:
+        """The index of the moment, its embedder loaded; where that is gone, the index of now."""
+        index = self.indexes.answering(reading)
+        try:
+            index.embedder()
+        except PalaceError:
+            now = self.indexes.counting(reading)
+            if now is None or now is index:
+                raise
+            now.embedder()
+            return now
+        return index
+
+    def _wake_for(self, index: VectorIndex, position: int) -> None:
+        """Have embedded what an index lacks up to a position."""
+        with self._guard:
+            self._behind[index.identity.short] = index, position
+        self.wake()
 
     def _run(self) -> None:
         while not self.work.closed:
             self._wanted.wait()
             self._wanted.clear()
+            with self._guard:
+                behind = list(self._behind.values())
+                self._behind.clear()
             # What fails here fails again, and is said, where somebody asks.
             with suppress(PalaceError, sqlite3.Error, OSError):
                 self.work.embed()
+            for index, position in behind:
+                with suppress(PalaceError, sqlite3.Error, OSError):
+                    self.work.fill(index, position=position)
+
+
+def _reason(error: PalaceError) -> str:
+    if error.code.endswith("::other_embedder"):
+        return OTHER_EMBEDDER
+    return DAMAGED if isinstance(error, Damaged) else UNAVAILABLE

@@ -16,6 +16,8 @@ from domain.errors import Unusable
 from domain.operation import Context, Draft
 from domain.travel import LOCAL
 from projections.reading import Reading
+from projections.tables import STILL_BELIEVED
+from replay.crash_points import reach
 from replay.write_lock import only_one
 from replay.writer import Turn, Writer
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 60
 AT_ONCE: Final = 32
+EVERYTHING: Final = STILL_BELIEVED - 1
 _TIDIED_EVERY: Final = 4_096
 
 Report = Callable[[int, int], None]
@@ -104,8 +107,20 @@ class Work:
     ) -> tuple[VectorIndex, int]:
         """Embed what the counting index lacks; that index, and how many texts it gained."""
         index = self.take_attached() or self.first()
+        return index, self.fill(index, limit, retry_failed=retry_failed)
+
+    def fill(
+        self,
+        index: VectorIndex,
+        limit: int | None = None,
+        *,
+        retry_failed: bool = False,
+        position: int = EVERYTHING,
+    ) -> int:
+        """Embed what an index lacks up to a position; returns how many texts it gained."""
+        self._take_attached(index)
         with self._palace.reading() as reading:
-            missing = index.missing(reading.cursor, reading.checkpoint.log_id)
+            missing = index.missing(reading.cursor, reading.checkpoint.log_id, position)
         wanted = [*missing.digests, *(missing.failed if retry_failed else ())][:limit]
         embedded = 0
         for at in range(0, len(wanted), AT_ONCE):
@@ -117,9 +132,10 @@ class Work:
                 embedded += index.embed(reading.cursor, some, lambda: self.closed)
                 if at % _TIDIED_EVERY == 0 or at + AT_ONCE >= len(wanted):
                     index.tidy()
+            reach("texts.embedded")
             self._indexes().told()
             self.report(min(at + AT_ONCE, len(wanted)), len(wanted))
-        return index, embedded
+        return embedded
 
     def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:
         """Embed some texts before all that waits.
@@ -141,11 +157,8 @@ class Work:
         """The counting index, with the vectors that were given; None where none counts yet."""
         with self._palace.reading() as reading:
             index = self._indexes().counting(reading)
-            log_id = reading.checkpoint.log_id
-            if index is not None and index.missing_attached(reading.cursor, log_id):
-                with self._alone(index):
-                    index.take_attached(reading.cursor, log_id)
-                self._indexes().told()
+        if index is not None:
+            self._take_attached(index)
         return index
 
     def first(self) -> VectorIndex:
@@ -161,6 +174,14 @@ class Work:
         self._palace.writer.do(turn)
         with self._palace.reading() as reading:
             return self._indexes().counting(reading) or chosen
+
+    def _take_attached(self, index: VectorIndex) -> None:
+        with self._palace.reading() as reading:
+            log_id = reading.checkpoint.log_id
+            if index.missing_attached(reading.cursor, log_id):
+                with self._alone(index):
+                    index.take_attached(reading.cursor, log_id)
+                self._indexes().told()
 
     def _let_others_ahead(self) -> None:
         with self._turns:

@@ -19,6 +19,8 @@ SCORE_UNIT: Final = 1_000_000_000
 
 LAGGING: Final = "lagging"
 UNAVAILABLE: Final = "unavailable"
+DAMAGED: Final = "damaged"
+OTHER_EMBEDDER: Final = "other_embedder"
 UNREADABLE: Final = "unreadable_question"
 
 

@@ -25,6 +25,11 @@ POINTS: Final = (
     "accept_loss.recorded",
     "fork.recorded",
     "outbox.written",
+    "reindex.set_aside",
+    "texts.embedded",
+    "reindex.caught_up",
+    "reindex.switched",
+    "prune.removed",
 )
 
 armed: dict[str, Callable[[], None]] = {}

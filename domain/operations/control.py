@@ -57,6 +57,18 @@ class TrailState(Answers):
     lost: int
 
 
+class VectorsState(Answers):
+    """The vectors of one embedder. `texts` are different ones, hidden ones included."""
+
+    embedder: str = Field(description="Short form of its identity.")
+    counts: bool = Field(description="Whether searches go by it.")
+    texts: int
+    embedded: int
+    missing: int = Field(description="Not tried yet.")
+    failed: int = Field(description="Could not be embedded.")
+    state: str = Field(description="whole or unreadable; `doctor` looks closer.")
+
+
 class StatusAnswers(Answers):
     """How the palace is."""
 
@@ -69,6 +81,7 @@ class StatusAnswers(Answers):
     totals: Totals
     outbox: OutboxState
     projections: list[ProjectionState]
+    vectors: list[VectorsState]
     trail: TrailState
 
 

@@ -20,7 +20,7 @@ from palacelog.cli.output import visible
 from palacelog.cli.tables import grid
 
 if TYPE_CHECKING:
-    from palacelog.doctor import Check
+    from palacelog.checking import Check
 
 _COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -39,6 +39,7 @@ def status_panel(folder: Path, document: Mapping[str, Any]) -> RenderableType:
             "conflicts": totals["conflicts"],
             "outbox": _outbox(outbox),
             "views": f"{views['state']}, {views['lag']} behind the log",
+            **_vectors(document["vectors"]),
             "versions": f"palacelog {versions['product']}, SQLite {versions['sqlite']}, "
             f"schema {document['schema']}",
         }
@@ -68,6 +69,17 @@ def _outbox(outbox: Mapping[str, Any]) -> str:
         return "empty"
     age = _age(outbox["oldest_age_seconds"] or 0)
     return f"{outbox['pending']} not acknowledged, the oldest {age} old"
+
+
+def _vectors(indexes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The line about the embedder that searches go by, where there is one."""
+    for one in indexes:
+        if one["counts"]:
+            failed = f", {one['failed']} failed" if one["failed"] else ""
+            return {
+                "vectors": f"{one['embedder']}, {one['embedded']} of {one['texts']} texts{failed}"
+            }
+    return {}
 
 
 def _age(seconds: float) -> str:

@@ -21,7 +21,7 @@ from palacelog.cli.progress import bar
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from palacelog.doctor import Check
+    from palacelog.checking import Check
 
 
 def init(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from palacelog.cli.output import at_terminal, console, visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, Task, TaskID
 
 
 class Report(Protocol):
@@ -26,12 +26,16 @@ class Report(Protocol):
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Report]:
-    """A bar that appears with the first report and leaves nothing behind."""
+def bar(title: str, unit: str | None = None) -> Iterator[Report]:
+    """A bar that appears with the first report and leaves nothing behind.
+
+    Args:
+        unit: what is counted; then how many a second, and the time that is left, are shown too.
+    """
     if not at_terminal(sys.stderr):
         yield _nowhere
         return
-    shown = _Bar(title)
+    shown = _Bar(title, unit)
     try:
         yield shown
     finally:
@@ -53,8 +57,8 @@ def _nowhere(done: int, total: int | None = None, /) -> None:
 
 
 class _Bar:
-    def __init__(self, title: str) -> None:
-        self._title = visible(title)
+    def __init__(self, title: str, unit: str | None) -> None:
+        self._title, self._unit = visible(title), unit
         self._shown: tuple[Progress, TaskID] | None = None
 
     def __call__(self, done: int, total: int | None = None, /) -> None:
@@ -69,11 +73,31 @@ class _Bar:
         if self._shown is None:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-            said = TextColumn("{task.description}", markup=False)
-            screen = console(to_stderr=True)
-            progress = Progress(
-                said, BarColumn(), MofNCompleteColumn(), console=screen, transient=True
-            )
+            columns = [
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                *self._of_time(),
+            ]
+            progress = Progress(*columns, console=console(to_stderr=True), transient=True)
             progress.start()
             self._shown = progress, progress.add_task(self._title, total=None)
         return self._shown
+
+    def _of_time(self) -> list[ProgressColumn]:
+        """How many a second, and the time that is left."""
+        if self._unit is None:
+            return []
+        from rich.progress import ProgressColumn, TimeRemainingColumn
+        from rich.text import Text
+
+        unit = self._unit
+
+        class Rate(ProgressColumn):
+            """How many a second."""
+
+            def render(self, task: Task) -> Text:
+                """The rate so far; nothing before it is known."""
+                return Text("" if task.speed is None else f"{task.speed:,.0f} {unit}/s")
+
+        return [Rate(), TimeRemainingColumn()]

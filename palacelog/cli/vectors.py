@@ -32,7 +32,7 @@ def _embed(context: typer.Context, given: Given) -> None:
       palacelog embed --limit 1000
     """
     invocation = asked_now(context)
-    with bar("Embedding") as progress, invocation.house() as house:
+    with bar("Embedding", unit="texts") as progress, invocation.house() as house:
         if house.palace.embedding is not None:
             house.palace.embedding.work.report = progress
         answer = house.palace.call("embed", given, invocation.context())

@@ -71,6 +71,7 @@ def status(reading: Reading, asked: StatusAsks) -> dict[str, Any]:
         },
         "outbox": {"pending": pending, "oldest_age_seconds": age, "blocked_by": None},
         "projections": [views_state(checkpoint.position, head)],
+        "vectors": [] if reading.meaning is None else reading.meaning.state(reading),
         "trail": reading.trail.counts()._asdict(),
     }
 

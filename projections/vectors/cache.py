@@ -2,16 +2,19 @@
 
 Protects work: no text is embedded twice, whichever process asks, whatever becomes of views and
 index. Rows are numbered as they came and their vectors never change, so that an index of them only
-ever adds; a row that gives way to another is of no text from then on. May not know a palace: it
-holds digests, no texts and no ids.
+ever adds; a row that gives way to another is of no text from then on. Each carries a sum over its
+vectors: what was altered on the disk is never compared. May not know a palace: it holds digests, no
+texts and no ids.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,15 +26,18 @@ from domain.errors import Damaged
 from projections.sqlite import checkpoint as move_wal
 from projections.sqlite import connect
 from projections.vectors.embedder import Bits, Identity, Passage, Vectors
+from projections.vectors.folders import CACHE_FILE, USE_FILE, fault_in, row_sum
 
-CACHE_FILE: Final = "cache.db"
-LOCK_FILE: Final = "embedding.lock"
-_SCHEMA: Final = "1"
+_SCHEMA: Final = "2"
 _AT_ONCE: Final = 500
+_FLOAT_BYTES: Final = 4
+_WHOLE: Final = "digest, chunk, vector, bits, sum"
+MADE_AGAIN: Final = "Run `palacelog reindex`; vectors are made again from the texts."
 _TABLES: Final = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE passages (number INTEGER PRIMARY KEY, digest BLOB NOT NULL,"
-    " chunk INTEGER NOT NULL, vector BLOB NOT NULL, bits BLOB NOT NULL, UNIQUE (digest, chunk))",
+    " chunk INTEGER NOT NULL, vector BLOB NOT NULL, bits BLOB NOT NULL, sum INTEGER NOT NULL,"
+    " UNIQUE (digest, chunk))",
     "CREATE TABLE failures (digest BLOB PRIMARY KEY, reason TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE attached (digest BLOB PRIMARY KEY, op_id TEXT NOT NULL) WITHOUT ROWID",
 )
@@ -63,21 +69,39 @@ class Cache:
         Raises:
             Damaged: `palacelog::vectors::cache`, the file is of another embedder.
         """
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.identity = identity
         self.folder = folder
         self._guard = threading.RLock()
-        self._connection = connect(folder / CACHE_FILE, synchronous="NORMAL")
-        try:
+        with ExitStack() as opened:
+            self._used = _use(folder)
+            if self._used >= 0:
+                opened.callback(os.close, self._used)
+            self._connection = opened.enter_context(
+                closing(connect(folder / CACHE_FILE, synchronous="NORMAL"))
+            )
+            self._file = (folder / CACHE_FILE).stat().st_ino
             self._begin(source)
-        except BaseException:
-            self._connection.close()
-            raise
+            opened.pop_all()
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file. Idempotent."""
         with self._guard:
             self._connection.close()
+            used, self._used = self._used, -1
+            if used >= 0:
+                os.close(used)
+
+    def stands(self) -> bool:
+        """Whether the file is the one that lies in the folder: it was not made anew meanwhile."""
+        try:
+            return (self.folder / CACHE_FILE).stat().st_ino == self._file
+        except OSError:
+            return False
+
+    def name(self, source: str) -> None:
+        """Note what the embedder is named by from now on: its folder was moved."""
+        with self._writing() as cursor:
+            cursor.execute("UPDATE about SET value = ? WHERE name = 'source'", (source,))
 
     def store(self, made: Iterable[tuple[bytes, Sequence[Passage]]]) -> None:
         """Keep what was made of texts, all chunks of each; what is held already stays."""
@@ -138,30 +162,57 @@ class Cache:
         return [(number, digest) for number, digest in self._of(digests, select)]
 
     def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
-        """Which text each of some rows is of."""
-        return dict(self._of(numbers, "SELECT number, digest FROM passages WHERE number IN ({})"))
+        """Which text each of some rows is of.
+
+        Raises:
+            Damaged: `palacelog::vectors::cache`, one of them is gone.
+        """
+        select = "SELECT number, digest FROM passages WHERE number IN ({})"
+        found = dict(self._of(numbers, select))
+        if len(found) < len(set(numbers)):
+            raise self._damaged("has lost rows that its index knows")
+        return found
 
     def passages(self, digests: Sequence[bytes]) -> dict[bytes, list[Passage]]:
-        """What was made of some texts, chunk by chunk."""
-        select = (
-            "SELECT digest, vector, bits FROM passages WHERE digest IN ({}) ORDER BY digest, chunk"
-        )
+        """What was made of some texts, chunk by chunk.
+
+        Raises:
+            Damaged: `palacelog::vectors::cache`, it is not what was written.
+        """
+        select = f"SELECT {_WHOLE} FROM passages WHERE digest IN ({{}}) ORDER BY digest, chunk"
         found: dict[bytes, list[Passage]] = {}
-        for digest, vector, bits in self._of(digests, select):
+        for row in self._of(digests, select):
+            digest, vector, bits = self._checked(row)
             passage = Passage(np.frombuffer(vector, dtype=np.float32), self._bits(bits))
             found.setdefault(digest, []).append(passage)
         return found
 
     def after(self, number: int, limit: int) -> Stored:
-        """At most `limit` rows behind one."""
+        """At most `limit` rows behind one.
+
+        Raises:
+            Damaged: `palacelog::vectors::cache`, one of them is not what was written.
+        """
         with self._guard:
             rows = self._connection.execute(
-                "SELECT number, vector FROM passages WHERE number > ? ORDER BY number LIMIT ?",
+                f"SELECT number, {_WHOLE} FROM passages WHERE number > ? ORDER BY number LIMIT ?",
                 (number, limit),
             ).fetchall()
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
-        vectors = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.float32)
+        whole = b"".join(self._checked(row[1:])[1] for row in rows)
+        vectors = np.frombuffer(whole, dtype=np.float32)
         return Stored(numbers, vectors.reshape(len(rows), self.identity.dimension))
+
+    def check(self) -> None:
+        """Go through all of it.
+
+        Raises:
+            Damaged: `palacelog::vectors::cache`, it is not what was written.
+            sqlite3.DatabaseError: it cannot be read.
+        """
+        fault = fault_in(self.folder / CACHE_FILE)
+        if fault is not None:
+            raise self._damaged(fault)
 
     def move_wal(self) -> None:
         """Move the WAL into the file; under the embedding lock."""
@@ -187,11 +238,21 @@ class Cache:
                     cursor.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         held = _about(self._connection)
         if any(held.get(name) != value for name, value in wanted.items()):
-            raise Damaged(
-                "vectors::cache",
-                f"The cache in {self.folder} is not one of the embedder {self.identity.short}.",
-                "Remove the folder; vectors are made again from the texts.",
-            )
+            raise self._damaged(f"is not one of the embedder {self.identity.short}")
+
+    def _checked(self, row: Sequence[Any]) -> tuple[bytes, bytes, bytes]:
+        """The digest, vector and bits of a row that is what was written."""
+        digest, chunk, vector, bits, told = row
+        try:
+            whole = told == row_sum(chunk, vector, bits)
+        except (TypeError, OverflowError):
+            whole = False
+        if not whole or len(vector) != self.identity.dimension * _FLOAT_BYTES:
+            raise self._damaged("holds a vector that is not what was written")
+        return digest, vector, bits
+
+    def _damaged(self, how: str) -> Damaged:
+        return Damaged("vectors::cache", f"The cache in {self.folder} {how}.", MADE_AGAIN)
 
     def _bits(self, stored: bytes) -> Bits:
         return np.frombuffer(stored, dtype=np.uint8).reshape(-1, (self.identity.dimension + 7) // 8)
@@ -219,24 +280,45 @@ class Cache:
 
 def _insert(cursor: sqlite3.Cursor, digest: bytes, passages: Sequence[Passage]) -> None:
     cursor.executemany(
-        "INSERT OR IGNORE INTO passages (digest, chunk, vector, bits) VALUES (?, ?, ?, ?)",
-        (
-            (digest, chunk, one.vector.tobytes(), one.bits.tobytes())
-            for chunk, one in enumerate(passages)
-        ),
+        "INSERT OR IGNORE INTO passages (digest, chunk, vector, bits, sum) VALUES (?, ?, ?, ?, ?)",
+        (_row(digest, chunk, one) for chunk, one in enumerate(passages)),
     )
     cursor.execute("DELETE FROM failures WHERE digest = ?", (digest,))
 
 
-def read_about(path: Path) -> dict[str, str]:
-    """What a cache says of itself: `schema`, `identity` (JSON) and `source`; nothing where it was
-    never begun.
-    """
-    with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
-        return _about(connection)
+def _row(digest: bytes, chunk: int, passage: Passage) -> tuple[Any, ...]:
+    vector, bits = passage.vector.tobytes(), passage.bits.tobytes()
+    return digest, chunk, vector, bits, row_sum(chunk, vector, bits)
 
 
 def _about(connection: sqlite3.Connection) -> dict[str, str]:
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone():
         return {}
     return dict(connection.execute("SELECT name, value FROM about").fetchall())
+
+
+def _use(folder: Path) -> int:
+    """Make a folder where it is not, and say that it is used; as long as that is open, nobody
+    removes it. Nothing is open (-1) where it may not be written.
+    """
+    path = folder / USE_FILE
+    while True:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            return -1
+        with suppress(FileNotFoundError):
+            used = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if _shared(path, used):
+                return used
+            os.close(used)
+
+
+def _shared(path: Path, descriptor: int) -> bool:
+    """Whether the lock was taken, on the file that lies there: it may have been removed meanwhile,
+    with its folder.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False

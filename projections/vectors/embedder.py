@@ -11,14 +11,13 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from domain.canonical import canonical
+from domain.embedders import short_of
 from projections.text import STOP_WORDS
 
 Vectors = NDArray[np.float32]
@@ -30,7 +29,6 @@ POOLING: Final = "mean"
 NORMALISATION: Final = "l2"
 TOKENS_LEAST: Final = 8
 """A chunk below this would hold hardly a word beside the special tokens."""
-_SHORT_DIGITS: Final = 10
 _CONTINUES: Final = "##"
 _STARTS: Final = "\u2581"
 
@@ -60,9 +58,8 @@ class Identity:
 
     @cached_property
     def short(self) -> str:
-        """`name-` and 10 hex digits of the whole; names a folder, and stands in answers."""
-        digest = sha256(canonical(self.as_json())).hexdigest()
-        return f"{self.name}-{digest[:_SHORT_DIGITS]}"
+        """See `domain.embedders.short_of`."""
+        return short_of(self.as_json())
 
 
 class Chunk(NamedTuple):

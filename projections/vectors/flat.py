@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import os
 import threading
-from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import faiss
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from projections.generations import sync_folder
 from projections.vectors.cache import Cache
-from projections.vectors.embedder import Identity, Vectors
+from projections.vectors.embedder import Vectors
+from projections.vectors.folders import INDEX_FILE, index_file, saved_index
 
-INDEX_FILE: Final = "vectors.index"
-_MAGIC: Final = b"palacelog vectors 1\n"
-_DIGEST_BYTES: Final = 32
 _AT_ONCE: Final = 4_096
 _TIES: Final = 32
 COSINE_UNIT: Final = 1_000_000
@@ -135,13 +130,12 @@ class FlatIndex:
         with self._guard:
             body = faiss.serialize_index(self._vectors).tobytes()
             upto = self.upto
-        head = _head(self._cache.identity, upto)
+        content = index_file(self._cache.identity.as_json(), upto, body)
         path = self._cache.folder / INDEX_FILE
         staged = path.with_suffix(f".{os.getpid()}")
         descriptor = os.open(staged, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(head + sha256(head + body).digest())
-            file.write(body)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         staged.replace(path)
@@ -149,19 +143,13 @@ class FlatIndex:
         self._saved_upto = upto
 
     def _saved(self) -> tuple[Any, int] | None:
-        """What was saved; None where there is nothing, or nothing whole: the cache has it all."""
-        whole = _read(self._cache.folder / INDEX_FILE)
-        if whole is None or not whole.startswith(_MAGIC):
+        """What was saved, where it is of this cache."""
+        saved = saved_index(self._cache.folder / INDEX_FILE)
+        if saved is None or saved.identity != self._cache.identity.as_json():
             return None
-        end = whole.find(b"\n", len(_MAGIC)) + 1
-        begin = end + _DIGEST_BYTES
-        head, told, body = whole[:end], whole[end:begin], whole[begin:]
-        if sha256(head + body).digest() != told:
+        if saved.upto > self._cache.last():
             return None
-        said = orjson.loads(head[len(_MAGIC) :])
-        if said["identity"] != self._cache.identity.as_json() or said["upto"] > self._cache.last():
-            return None
-        return faiss.deserialize_index(np.frombuffer(body, dtype=np.uint8)), int(said["upto"])
+        return faiss.deserialize_index(np.frombuffer(saved.body, dtype=np.uint8)), saved.upto
 
 
 def _of(place: int, found: list[tuple[Numbers, Numbers, Numbers]]) -> Near:
@@ -175,14 +163,3 @@ def _of(place: int, found: list[tuple[Numbers, Numbers, Numbers]]) -> Near:
 
 def _empty(dimension: int) -> Any:
     return faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
-
-
-def _head(identity: Identity, upto: int) -> bytes:
-    return _MAGIC + orjson.dumps({"identity": identity.as_json(), "upto": upto}) + b"\n"
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -6,20 +6,29 @@ them answers is what the log says (`domain.embedders`). May not decide when to e
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from sqlalchemy import select
+
 from domain.embedders import Embedding, counting, identity_told
-from projections.reading import Reading
-from projections.vectors.cache import CACHE_FILE, read_about
+from projections.generations import sync_folder
+from projections.reading import Reading, Rows, fields_of
+from projections.tables import BELIEFS, Prepared
 from projections.vectors.embedder import Identity
-from projections.vectors.models import identity_of, load, source_of
+from projections.vectors.folders import CACHE_FILE, REMOVED, read_about
+from projections.vectors.models import PACKAGED, identity_of, load, source_of
 from projections.vectors.vector_index import Missing, VectorIndex
 
 POLL_SECONDS: Final = 0.05
+
+_table = BELIEFS[Embedding]
+_EVER = Prepared(select(*fields_of(Embedding)).order_by(_table.c.believed_from, _table.c.rank))
 
 
 class VectorIndexes:
@@ -37,63 +46,102 @@ class VectorIndexes:
         self.wait_seconds = wait_seconds
         self._guard = threading.RLock()
         self._open: dict[str, VectorIndex] = {}
+        self._left: list[VectorIndex] = []
         self._changed = threading.Condition()
-        self.wake: Callable[[], None] = lambda: None
-        """Called when there is something to embed."""
+        self.wake: Callable[[VectorIndex, int], None] = lambda index, position: None
+        """Called when an index lacks texts up to a position."""
 
     def close(self) -> None:
         """Close every index."""
         with self._guard:
-            for one in self._open.values():
+            for one in (*self._open.values(), *self._left):
                 one.close()
             self._open.clear()
+            self._left.clear()
 
-    def of(self, identity: Identity, source: str) -> VectorIndex:
-        """The index of an embedder, opened once."""
+    def of(self, identity: Identity, source: str | None = None) -> VectorIndex:
+        """The index of an embedder, opened once; again where it was made anew meanwhile.
+
+        Args:
+            source: what it was chosen by; default what it was named by before.
+        """
         with self._guard:
             found = self._open.get(identity.short)
+            if found is not None and not found.cache.stands():
+                self._left.append(self._open.pop(identity.short))  # somebody may be reading it
+                found = None
             if found is None:
-                folder = self.folder / identity.short
-                found = VectorIndex(folder, identity, source, lambda: load(source))
+                folder, named = self.folder / identity.short, source or self.source_of(identity)
+                found = VectorIndex(folder, identity, named, lambda: load(named))
                 self._open[identity.short] = found
             return found
 
     def counting(self, reading: Reading) -> VectorIndex | None:
-        """The index that answers; None before the first text was embedded."""
-        said = counting(reading)
+        """The index that answers now; None before the first text was embedded."""
+        said = counting(Rows(reading.cursor))
         return None if said is None else self.recorded(said)
+
+    def answering(self, reading: Reading) -> VectorIndex:
+        """The index that answers at a reading's moment: so that what was found then is found again.
+        Before the first one it is the first; where that one's was removed, the one of now.
+        """
+        now = counting(Rows(reading.cursor))
+        if now is None:
+            return self.chosen()
+        then = counting(reading) or ever(reading.cursor)[0]
+        there = (self.folder / then.short / CACHE_FILE).is_file()
+        return self.recorded(then if there else now)
 
     def recorded(self, said: Embedding) -> VectorIndex:
         """The index of an embedder that an event named."""
-        with self._guard:
-            if said.short in self._open:
-                return self._open[said.short]
-        identity = Identity(**identity_told(said))
-        return self.of(identity, self.source_of(said.short) or identity.name)
+        return self.of(Identity(**identity_told(said)))
 
     def chosen(self, name: str | None = None) -> VectorIndex:
         """The index of an embedder by its name or folder; default the configured one's."""
         source = source_of(name or self.configured)
         return self.of(identity_of(source), source)
 
-    def source_of(self, short: str) -> str | None:
-        """What an embedder that has a folder here was named by; None where it has none."""
-        path = self.folder / short / CACHE_FILE
-        return read_about(path).get("source") if path.is_file() else None
+    def source_of(self, identity: Identity) -> str:
+        """What an embedder was named by when it was chosen; where nobody knows any more, what is
+        configured.
+        """
+        path = self.folder / identity.short / CACHE_FILE
+        said = read_about(path).get("source") if path.is_file() else None
+        if said is None and identity.name in PACKAGED:
+            return identity.name
+        return said or self.configured
 
-    def wait(self, index: VectorIndex, cursor: sqlite3.Cursor, log_id: str) -> Missing:
-        """What an index lacks of a snapshot after waiting for it, up to the deadline."""
-        missing = index.missing(cursor, log_id)
+    def remove(self, short: str) -> None:
+        """Remove what an embedder made. Who has it open goes on with what it has; it is looked
+        for anew where it is asked for next.
+        """
+        place = self.folder / f"{REMOVED}{short.removeprefix(REMOVED)}"
+        if place.name != short:
+            shutil.rmtree(place, ignore_errors=True)
+            # First out of the way, as one: no file of it ever lies beside one of its successor.
+            os.replace(self.folder / short, place)
+        sync_folder(self.folder)
+        shutil.rmtree(place, ignore_errors=True)
+
+    def wait(self, index: VectorIndex, reading: Reading) -> Missing:
+        """What an index lacks of what was known at a reading's moment, after waiting for it up to
+        the deadline.
+        """
+        asked = reading.cursor, reading.checkpoint.log_id, reading.position
+        missing = index.missing(*asked)
         if not missing.digests:
             return missing
-        self.wake()
+        self.wake(index, reading.position)
         with self._changed:
-            self._changed.wait_for(
-                lambda: not index.missing(cursor, log_id).digests, self.wait_seconds
-            )
-        return index.missing(cursor, log_id)
+            self._changed.wait_for(lambda: not index.missing(*asked).digests, self.wait_seconds)
+        return index.missing(*asked)
 
     def told(self) -> None:
         """Something was embedded, or cannot be: whoever waits looks again."""
         with self._changed:
             self._changed.notify_all()
+
+
+def ever(cursor: sqlite3.Cursor) -> list[Embedding]:
+    """Every embedder that ever counted, in the order in which they did."""
+    return [Embedding(*row) for row in _EVER(cursor).fetchall()]

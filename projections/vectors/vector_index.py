@@ -20,11 +20,12 @@ from sqlalchemy import bindparam, func, select
 from domain.errors import Damaged, PalaceError
 from projections import tables
 from projections.sqlite import digest_of
-from projections.tables import Prepared
+from projections.tables import STILL_BELIEVED, Prepared
 from projections.vectors import attached
-from projections.vectors.cache import LOCK_FILE, Cache
+from projections.vectors.cache import Cache
 from projections.vectors.embedder import Embedder, Identity, Passage, Question
 from projections.vectors.flat import FlatIndex
+from projections.vectors.folders import LOCK_FILE
 
 SLICE_TEXTS: Final = 64
 UNSAVED_MIN: Final = 1_000
@@ -37,7 +38,7 @@ _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
 _AFTER = Prepared(
     select(_numbered.c.number, _numbered.c.digest)
-    .where(_numbered.c.number > _B("number"))
+    .where(_numbered.c.number > _B("number"), _numbered.c.position <= _B("position"))
     .order_by(_numbered.c.number)
     .limit(_B("limit"))
 )
@@ -47,6 +48,7 @@ _CONTENT = Prepared(
     .where(_numbered.c.digest == _B("digest"))
     .limit(1)
 )
+_HOLDS = Prepared(select(_texts.c.drawer_id).where(_texts.c.drawer_id == _B("drawer_id")))
 _COUNT = Prepared(select(func.count(func.distinct(_numbered.c.digest))))
 
 Stop = Callable[[], bool]
@@ -116,7 +118,7 @@ class VectorIndex:
                 loaded = self._load()
                 if loaded.identity != self.identity:
                     loaded.close()
-                    raise _other_files(self.identity, loaded.identity)
+                    raise other_files(self.identity.short, loaded.identity.short)
                 self._embedder = loaded
             return self._embedder
 
@@ -124,12 +126,14 @@ class VectorIndex:
         """What the embedder makes of a question; the last few are remembered."""
         return self._asked(text)
 
-    def missing(self, cursor: sqlite3.Cursor, log_id: str) -> Missing:
-        """What it lacks of the texts that a snapshot of the views holds."""
+    def missing(
+        self, cursor: sqlite3.Cursor, log_id: str, position: int = STILL_BELIEVED - 1
+    ) -> Missing:
+        """What it lacks of the texts that a snapshot of the views holds, up to a position."""
         due, detached = self._due(cursor, log_id), self.cache.detached()
         number = self._complete[1] if self._complete[::2] == (log_id, detached) else 0
         lacking: list[bytes] = []
-        while rows := _AFTER(cursor, number=number, limit=_SCANNED).fetchall():
+        while rows := _AFTER(cursor, number=number, position=position, limit=_SCANNED).fetchall():
             lacking += self.cache.missing([digest for _, digest in rows])
             number = rows[-1][0]
             if not lacking:
@@ -198,6 +202,10 @@ class VectorIndex:
         [(count,)] = _COUNT(cursor).fetchall()
         return int(count)
 
+    def holds(self, cursor: sqlite3.Cursor, drawer_id: str) -> bool:
+        """Whether a snapshot of the views holds the text of a drawer."""
+        return _HOLDS(cursor, drawer_id=drawer_id).fetchone() is not None
+
     def tidy(self) -> None:
         """Take in what was embedded, save the index where it grew much; under the lock."""
         self.flat.catch_up()
@@ -256,10 +264,11 @@ class VectorIndex:
             yield digest, own
 
 
-def _other_files(wanted: Identity, found: Identity) -> Damaged:
+def other_files(wanted: str, found: str) -> Damaged:
+    """The error for an embedder whose files were replaced by another's, by their short forms."""
     return Damaged(
         "vectors::other_embedder",
-        f"The index was made by {wanted.short}; under that name there is now {found.short}.",
+        f"The index was made by {wanted}; under that name there is now {found}.",
         "Run `palacelog reindex` to change to the embedder that is there, or put the old files"
         " back.",
     )

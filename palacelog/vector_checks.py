@@ -1,0 +1,128 @@
+"""What `doctor` looks at in the vectors: each index, and what lies beside them.
+
+Protects search by meaning: a cache or saved index that was altered, and an embedder that is no
+longer what it was, are named before somebody asks. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from domain.embedders import Embedding, counting, short_of
+from domain.errors import Damaged, PalaceError
+from palacelog.checking import Check, checked, failed
+from palacelog.folder import PalaceFolder
+from projections.generations import Generations
+from projections.reading import Rows
+from projections.sqlite import connect
+from projections.vectors import folders
+
+NAME: Final = "vectors"
+CURE: Final = "Run `palacelog reindex`; vectors are made again from the texts."
+
+
+class _Seen(NamedTuple):
+    """What the views say: the texts, and which embedder counts."""
+
+    texts: set[bytes]
+    counts: Embedding | None
+
+
+def vector_checks(folder: PalaceFolder) -> Iterator[Check]:
+    """The checks of a palace's vectors; none where it has none."""
+    if not folder.vectors.is_dir():
+        return
+    try:
+        seen = _seen(folder)
+    except (PalaceError, sqlite3.Error):
+        return  # of views that cannot be read another check tells
+    short = None if seen.counts is None else seen.counts.short
+    names = folders.short_names(folder.vectors)
+    for name in names:
+        yield _index(folder.vectors / name, seen.texts, counts=name == short)
+        yield from _saved(folder.vectors / name)
+    if short is not None and short in names:
+        yield _embedder(folder.vectors / short, short)
+    yield from _strange(folder.vectors)
+
+
+def _seen(folder: PalaceFolder) -> _Seen:
+    path = Generations(folder.views).current()
+    with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
+        cursor = connection.cursor()
+        return _Seen(folders.texts(cursor), counting(Rows(cursor)))
+
+
+def _index(folder: Path, texts: set[bytes], *, counts: bool) -> Check:
+    """The cache: whole, of the embedder that its folder is named by, and how far it has come."""
+    found = folders.Coverage(0, 0, 0, 0)
+    try:
+        fault = _fault(folder)
+        if fault is None:
+            found = folders.coverage(texts, folders.held(folder / folders.CACHE_FILE))
+    except (sqlite3.Error, OSError) as error:
+        fault = f"cannot be read ({error})"
+    if fault is not None:
+        return _faulty(f"The cache of {folder.name} {fault}.", counts=counts)
+    message = f"{folder.name}: {found.embedded} of {found.texts} texts"
+    if not counts:
+        return Check(NAME, "ok", f"{message}; searches do not go by it")
+    if found.failed:
+        cure = "`palacelog reindex` tries them again and names them."
+        return Check(NAME, "warn", f"{message}, {found.failed} could not be embedded", cure)
+    return Check(NAME, "ok", f"{message}, {found.missing} not embedded yet")
+
+
+def _fault(folder: Path) -> str | None:
+    identity = folders.identity_in(folders.read_about(folder / folders.CACHE_FILE))
+    if identity is None or short_of(identity) != folder.name:
+        return "does not say that it is of that embedder"
+    return folders.fault_in(folder / folders.CACHE_FILE)
+
+
+def _faulty(message: str, *, counts: bool) -> Check:
+    if counts:
+        return failed(NAME, Damaged("vectors::cache", message, CURE))
+    return Check(NAME, "warn", message, "`palacelog reindex --prune` removes it.")
+
+
+def _saved(folder: Path) -> Iterator[Check]:
+    path = folder / folders.INDEX_FILE
+    if path.exists() and folders.saved_index(path) is None:
+        cure = "Nothing need be done: it is made again from the cache."
+        yield Check(NAME, "warn", f"the saved index of {folder.name} is damaged", cure)
+
+
+def _embedder(folder: Path, short: str) -> Check:
+    """Whether the embedder that counts can be loaded and is still the one it was."""
+
+    def look() -> str:
+        from projections.vectors.models import load
+        from projections.vectors.vector_index import other_files
+
+        source = folders.read_about(folder / folders.CACHE_FILE).get("source")
+        if source is None:
+            return f"searches go by {short}; nothing says yet where it lies"
+        with closing(load(source)) as embedder:
+            if embedder.identity.short != short:
+                raise other_files(short, embedder.identity.short)
+        return f"searches go by {short}, and its files are what they were"
+
+    return checked("embedder", look)
+
+
+def _strange(folder: Path) -> Iterator[Check]:
+    known = set(folders.short_names(folder)) | set(folders.leftovers(folder))
+    found = sorted(one.name for one in folder.iterdir() if one.name not in known)
+    strange = [name for name in found if not name.endswith(".lock")]
+    if strange:
+        cure = "Remove it, if nobody put it there on purpose."
+        yield Check(NAME, "warn", f"{', '.join(strange)}: not the vectors of an embedder", cure)
+    left = folders.leftovers(folder)
+    if left:
+        cure = "`palacelog reindex --prune` removes it."
+        yield Check(NAME, "warn", f"{', '.join(left)}: removed half", cure)
