@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from domain.errors import Damaged
 from projections.sqlite import checkpoint as move_wal
-from projections.sqlite import connect
+from projections.sqlite import connect, end, is_open
 from projections.vectors.embedder import Bits, Identity, Passage, Vectors
 from projections.vectors.folders import CACHE_FILE, USE_FILE, fault_in, row_sum
 
@@ -92,11 +92,14 @@ class Cache:
                 os.close(used)
 
     def stands(self) -> bool:
-        """Whether the file is the one that lies in the folder: it was not made anew meanwhile."""
+        """Whether it can be used, and its file is the one that lies in the folder: it was not made
+        anew meanwhile.
+        """
         try:
-            return (self.folder / CACHE_FILE).stat().st_ino == self._file
+            same = (self.folder / CACHE_FILE).stat().st_ino == self._file
         except OSError:
             return False
+        return same and is_open(self._connection)
 
     def name(self, source: str) -> None:
         """Note what the embedder is named by from now on: its folder was moved."""
@@ -269,13 +272,13 @@ class Cache:
     def _writing(self) -> Iterator[sqlite3.Cursor]:
         with self._guard:
             cursor = self._connection.cursor()
-            cursor.execute("BEGIN IMMEDIATE")
             try:
+                cursor.execute("BEGIN IMMEDIATE")
                 yield cursor
                 cursor.execute("COMMIT")
             finally:
-                if self._connection.in_transaction:
-                    cursor.execute("ROLLBACK")
+                cursor.close()  # what it has left open would keep a closed file locked
+                end(self._connection)
 
 
 def _insert(cursor: sqlite3.Cursor, digest: bytes, passages: Sequence[Passage]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -86,8 +87,10 @@ class VectorIndex:
             source: what the embedder was named by when it was chosen.
         """
         self.identity = identity
-        self.cache = Cache(folder, identity, source)
-        self.flat = FlatIndex(self.cache)
+        with ExitStack() as opened:
+            self.cache = opened.enter_context(closing(Cache(folder, identity, source)))
+            self.flat = FlatIndex(self.cache)
+            opened.pop_all()
         self._load = load
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()

@@ -167,7 +167,7 @@ def export(report: Report, folder: Path, target: Path) -> None:
         export_outbox(house.log, reading, target)
 
 
-# `fork.recorded` is died at in test_restored.py.
+# `fork.recorded` is died at in test_restored.py, what is of vectors in test_reindex_killed.py.
 OTHER_POINTS = (
     "backup.copied",
     "restore.copied",
@@ -175,6 +175,11 @@ OTHER_POINTS = (
     "accept_loss.recorded",
     "fork.recorded",
     "outbox.written",
+    "reindex.set_aside",
+    "reindex.embedded",
+    "reindex.caught_up",
+    "reindex.switched",
+    "prune.removed",
 )
 
 
