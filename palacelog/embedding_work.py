@@ -35,6 +35,10 @@ Report = Callable[[int, int], None]
 Stop = Callable[[], bool]
 
 
+def _silent(done: int, total: int) -> None:
+    return None
+
+
 class Embedded(Protocol):
     """What embedding needs of a palace."""
 
@@ -80,7 +84,7 @@ class Work:
         self._turns = threading.Condition()
         self._ahead = 0
         self.closed = False
-        self.report: Report = lambda done, total: None
+        self.report: Report = _silent
         """Called with (embedded, to embed) while texts are embedded."""
 
     @contextmanager
@@ -107,7 +111,7 @@ class Work:
     ) -> tuple[VectorIndex, int]:
         """Embed what the counting index lacks; that index, and how many texts it gained."""
         index = self.take_attached() or self.first()
-        return index, self.fill(index, limit, retry_failed=retry_failed)
+        return index, self.fill(index, limit, retry_failed=retry_failed, report=self.report)
 
     def fill(
         self,
@@ -116,8 +120,13 @@ class Work:
         *,
         retry_failed: bool = False,
         position: int = EVERYTHING,
+        report: Report = _silent,
     ) -> int:
-        """Embed what an index lacks up to a position; returns how many texts it gained."""
+        """Embed what an index lacks up to a position; returns how many texts it gained.
+
+        Args:
+            report: called with (embedded, to embed) after each slice.
+        """
         self._take_attached(index)
         with self._palace.reading() as reading:
             missing = index.missing(reading.cursor, reading.checkpoint.log_id, position)
@@ -134,7 +143,7 @@ class Work:
                     index.tidy()
             reach("texts.embedded")
             self._indexes().told()
-            self.report(min(at + AT_ONCE, len(wanted)), len(wanted))
+            report(min(at + AT_ONCE, len(wanted)), len(wanted))
         return embedded
 
     def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:

@@ -113,9 +113,8 @@ class Change:
         before is tried once more. Returns how many texts it gained.
         """
         gained = 0
-        self._work.report = report
         while True:
-            gained += self._work.fill(self.index, retry_failed=self._retry)
+            gained += self._work.fill(self.index, retry_failed=self._retry, report=report)
             self._retry = False
             with self._house.palace.reading() as reading:
                 missing = self.index.missing(reading.cursor, reading.checkpoint.log_id)

@@ -176,7 +176,7 @@ OTHER_POINTS = (
     "fork.recorded",
     "outbox.written",
     "reindex.set_aside",
-    "reindex.embedded",
+    "texts.embedded",
     "reindex.caught_up",
     "reindex.switched",
     "prune.removed",

@@ -15,6 +15,7 @@ import pytest
 
 from palacelog import reindexing
 from palacelog.bootstrap import House, create_palace, open_palace
+from palacelog.embedding_work import AT_ONCE
 from palacelog.reindexing import Change, changing
 from projections.vectors.cache import Cache
 from projections.vectors.embedder import Passage
@@ -129,9 +130,9 @@ class Scene(NamedTuple):
 
 
 SCENES = [
-    Scene("reindex.embedded"),
-    Scene("reindex.embedded", 2),
-    Scene("reindex.embedded", 3),
+    Scene("texts.embedded"),
+    Scene("texts.embedded", 2),
+    Scene("texts.embedded", 3),
     Scene("reindex.caught_up"),
     Scene("log.appended"),
     Scene("views.folded"),
@@ -217,8 +218,8 @@ def damage(cache: Path) -> None:
 def test_killed_when_a_damaged_cache_was_set_aside_it_is_made_anew(
     folder: Path, models: Models
 ) -> None:
-    with Child(work, folder, models, "reindex.embedded") as child:
-        assert len(killed(child)) == reindexing.TEXTS_AT_ONCE
+    with Child(work, folder, models, "texts.embedded") as child:
+        assert len(killed(child)) == AT_ONCE
     [cache] = (folder / "vectors").glob(f"{SECOND}*/{CACHE_FILE}")
     damage(cache)
     with Child(work, folder, models, "reindex.set_aside") as child:
