@@ -39,7 +39,7 @@ def test_there_are_the_commands_that_are_promised() -> None:
     promised = {
         "init", "status", "doctor", "demo", "call", "tools", "log list", "log show", "log verify",
         "log export", "outbox list", "outbox export", "outbox acknowledge", "outbox fork", "replay",
-        "rebuild", "reindex", "embed", "digest", "backup", "restore", "accept-loss",
+        "rebuild", "reindex", "digest", "backup", "restore", "accept-loss",
         "add", "get", "list", "search", "history", "note", "recall", "wake-up", "checkpoint",
         "diary write", "diary read", "delete", "undo", "embed", "tail",
         "kg add", "kg query", "kg timeline", "kg invalidate", "kg supersede", "kg declare",
