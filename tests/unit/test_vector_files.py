@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import Damaged
-from projections.vectors.cache import CACHE_FILE, Cache, read_about
+from projections.vectors.cache import CACHE_FILE, Cache
 from projections.vectors.embedder import Identity, Passage, Vectors
 from projections.vectors.flat import COSINE_UNIT, INDEX_FILE, FlatIndex
+from projections.vectors.folders import read_about
 
 DIMENSION = 16
 TINY = Identity("tiny", "0" * 64, "1" * 64, DIMENSION, "mean", "l2", 8)
