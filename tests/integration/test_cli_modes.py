@@ -50,6 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "outbox fork": (WRITE, "--after 1"),
     "outbox list": (READ, ""),
     "recall": (READ, "tea"),
+    "reindex": (WRITE, "--prune"),
     "replay": (WRITE, "{items}"),
     "restore": (WRITE, "{new} --replace"),
     "search": (READ, "tea"),
