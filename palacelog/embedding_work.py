@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 60
 AT_ONCE: Final = 32
+"""Texts in the first slice, and in each while others may be waiting for the lock."""
+AT_ONCE_MAX: Final = 256
+"""Texts in a slice of much work: fewer slices keep both threads of an embedder busy."""
 EVERYTHING: Final = STILL_BELIEVED - 1
 _TIDIED_EVERY: Final = 4_096
 
@@ -99,7 +102,7 @@ class Work:
         Raises:
             Unusable, Damaged: the embedder cannot be loaded.
         """
-        index, embedded = self.embed(limit, retry_failed=retry_failed)
+        index, embedded = self.embed(limit, retry_failed=retry_failed, at_once_max=AT_ONCE_MAX)
         with self._palace.reading() as reading:
             missing = index.missing(reading.cursor, reading.checkpoint.log_id)
             failed = index.failures(reading.cursor, missing.failed)
@@ -107,11 +110,22 @@ class Work:
         return Run(index.identity.short, embedded, failed, lacking)
 
     def embed(
-        self, limit: int | None = None, *, retry_failed: bool = False
+        self,
+        limit: int | None = None,
+        *,
+        retry_failed: bool = False,
+        at_once_max: int = AT_ONCE,
     ) -> tuple[VectorIndex, int]:
         """Embed what the counting index lacks; that index, and how many texts it gained."""
         index = self.take_attached() or self.first()
-        return index, self.fill(index, limit, retry_failed=retry_failed, report=self.report)
+        gained = self.fill(
+            index,
+            limit,
+            retry_failed=retry_failed,
+            at_once_max=at_once_max,
+            report=self.report,
+        )
+        return index, gained
 
     def fill(
         self,
@@ -120,30 +134,33 @@ class Work:
         *,
         retry_failed: bool = False,
         position: int = EVERYTHING,
+        at_once_max: int = AT_ONCE,
         report: Report = _silent,
     ) -> int:
         """Embed what an index lacks up to a position; returns how many texts it gained.
 
         Args:
+            at_once_max: how far slices grow.
             report: called with (embedded, to embed) after each slice.
         """
         self._take_attached(index)
         with self._palace.reading() as reading:
             missing = index.missing(reading.cursor, reading.checkpoint.log_id, position)
         wanted = [*missing.digests, *(missing.failed if retry_failed else ())][:limit]
-        embedded = 0
-        for at in range(0, len(wanted), AT_ONCE):
-            if self.closed:
-                break
+        embedded, at, tidied, size = 0, 0, 0, AT_ONCE
+        while at < len(wanted) and not self.closed:
             self._let_others_ahead()
             with self._alone(index), self._palace.reading() as reading:
-                some = wanted[at : at + AT_ONCE]
+                some = wanted[at : at + size]
+                at += len(some)
                 embedded += index.embed(reading.cursor, some, lambda: self.closed)
-                if at % _TIDIED_EVERY == 0 or at + AT_ONCE >= len(wanted):
+                if at == len(wanted) or at - tidied >= _TIDIED_EVERY:
                     index.tidy()
+                    tidied = at
             reach("texts.embedded")
             self._indexes().told()
-            report(min(at + AT_ONCE, len(wanted)), len(wanted))
+            report(at, len(wanted))
+            size = min(2 * size, at_once_max)
         return embedded
 
     def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:

@@ -24,7 +24,7 @@ from domain.errors import Damaged, Incomplete, PalaceError, Refused, Unusable
 from domain.operation import Context, Operation
 from palacelog.bootstrap import House
 from palacelog.embedding import Embedding
-from palacelog.embedding_work import LOCK_SECONDS, Report, changed
+from palacelog.embedding_work import AT_ONCE_MAX, LOCK_SECONDS, Report, changed
 from projections.vectors import folders
 from replay.crash_points import reach
 from replay.log import AT_ONCE
@@ -114,7 +114,9 @@ class Change:
         """
         gained = 0
         while True:
-            gained += self._work.fill(self.index, retry_failed=self._retry, report=report)
+            gained += self._work.fill(
+                self.index, retry_failed=self._retry, at_once_max=AT_ONCE_MAX, report=report
+            )
             self._retry = False
             with self._house.palace.reading() as reading:
                 missing = self.index.missing(reading.cursor, reading.checkpoint.log_id)

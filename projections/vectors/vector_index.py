@@ -28,7 +28,7 @@ from projections.vectors.embedder import Embedder, Identity, Passage, Question
 from projections.vectors.flat import FlatIndex
 from projections.vectors.folders import LOCK_FILE
 
-SLICE_TEXTS: Final = 64
+SLICE_TEXTS: Final = 256
 UNSAVED_MIN: Final = 1_000
 UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096

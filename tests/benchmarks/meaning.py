@@ -21,9 +21,8 @@ from palacelog.embedding import Embedding
 from projections.sqlite import connect
 from projections.text import asked, chosen, expression
 from projections.tokens import tokens
-from projections.vectors.embedder import Passage, batches
+from projections.vectors.embedder import Embedder, Passage, batches
 from projections.vectors.maxsim import matches
-from projections.vectors.models import load
 from projections.vectors.onnx import BATCH, THREADS, OnnxEmbedder
 from projections.vectors.vector_index import VectorIndex
 from replay.log import Log
@@ -57,29 +56,20 @@ def embedding_against_the_session(folder: Path, sizes: Sizes) -> Report:
     """
     count = sizes.of(512, 64)
     writer = Texts(13)
-    embedder = load("minilm")
-    assert isinstance(embedder, OnnxEmbedder)
     rounds = 5
     texts = [[writer.text(*NOTE_WORDS) for _ in range(count)] for _ in range(rounds)]
     houses = [_palace(folder / f"round-{number}", texts[number]) for number in range(rounds)]
+    embedders = [_embedding(house).work.first().embedder() for house in houses]
+    prepared = [_batches(one, some) for one, some in zip(embedders, texts, strict=True)]
 
     def own(number: int) -> int:
-        house = houses[number]
-        index = VectorIndex(
-            folder / f"index-{number}", embedder.identity, "minilm", lambda: embedder
-        )
-        with house.palace.reading() as reading:
-            missing = index.missing(reading.cursor, house.log.log_id).digests
-            index.embed(reading.cursor, missing, lambda: False)
-        index.tidy()
-        return count
+        return _embedding(houses[number]).work.run(None, retry_failed=False).embedded
 
-    prepared = [_batches(embedder, some) for some in texts]
     rates = in_turns(
         rounds,
         {
             "into the index": own,
-            "onnxruntime": lambda number: _run(embedder, prepared[number], count),
+            "onnxruntime": lambda number: _run(embedders[number], prepared[number], count),
         },
     )
     for house in houses:
@@ -209,7 +199,7 @@ def _embedded(house: House) -> VectorIndex:
     return _embedding(house).work.embed()[0]
 
 
-def _batches(embedder: OnnxEmbedder, texts: Sequence[str]) -> list[dict[str, Any]]:
+def _batches(embedder: Embedder, texts: Sequence[str]) -> list[dict[str, Any]]:
     chunks = [chunk.ids for text in texts for chunk in embedder.chunks(text)]
     given = []
     for places in batches((len(ids) for ids in chunks), BATCH):
@@ -223,7 +213,8 @@ def _batches(embedder: OnnxEmbedder, texts: Sequence[str]) -> list[dict[str, Any
     return given
 
 
-def _run(embedder: OnnxEmbedder, given: Sequence[dict[str, Any]], count: int) -> int:
+def _run(embedder: Embedder, given: Sequence[dict[str, Any]], count: int) -> int:
+    assert isinstance(embedder, OnnxEmbedder)
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda one: embedder.session.run(None, one), given))
     return count
