@@ -167,6 +167,19 @@ class Vocabulary:
         encoded = self._tokenizer.encode(text, add_special_tokens=False)
         return [(one, *span) for one, span in zip(encoded.ids, encoded.offsets, strict=True)]
 
+    def question(
+        self, spans: Sequence[tuple[int, int, int]], vector: Vectors, rows: Vectors
+    ) -> Question:
+        """A question out of its tokens, as `spans` has them, and what was made of each."""
+        ids = [one for one, _, _ in spans]
+        tells = self.telling(ids)
+        tokens = [
+            AskedToken(start, end, of_length_one(rows[place]))
+            for place, (_, start, end) in enumerate(spans)
+            if tells[place]
+        ]
+        return Question(vector, tokens, self.knows(ids))
+
     def special(self, name: str) -> int:
         """The id of a special token.
 

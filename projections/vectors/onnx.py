@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.vectors.embedder import (
-    AskedToken,
     Chunk,
     Identity,
     Passage,
@@ -100,15 +99,8 @@ class OnnxEmbedder:
     def question(self, text: str) -> Question:
         """What it makes of a question; only its first chunk counts."""
         spans = self._vocabulary.spans(text)[: self.identity.tokens_max - _SPECIAL]
-        ids = [one for one, _, _ in spans]
-        [states] = self._states([ids])
-        tells = self._vocabulary.telling(ids)
-        tokens = [
-            AskedToken(start, end, of_length_one(states[place + 1]))
-            for place, (_, start, end) in enumerate(spans)
-            if tells[place]
-        ]
-        return Question(_pooled(states), tokens, self._vocabulary.knows(ids))
+        [states] = self._states([[one for one, _, _ in spans]])
+        return self._vocabulary.question(spans, _pooled(states), states[1:-1])
 
     def readable(self, text: str) -> bool:
         """Whether it knows the words of a text, or at least of its beginning."""

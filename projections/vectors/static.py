@@ -13,7 +13,6 @@ import numpy as np
 from safetensors.numpy import load
 
 from projections.vectors.embedder import (
-    AskedToken,
     Chunk,
     Identity,
     Passage,
@@ -67,14 +66,8 @@ class StaticEmbedder:
     def question(self, text: str) -> Question:
         """What it makes of a question."""
         spans = self._vocabulary.spans(text)[: self.identity.tokens_max]
-        ids = [one for one, _, _ in spans]
-        rows, tells = self._rows(ids), self._vocabulary.telling(ids)
-        tokens = [
-            AskedToken(start, end, of_length_one(rows[place]))
-            for place, (_, start, end) in enumerate(spans)
-            if tells[place]
-        ]
-        return Question(_pooled(rows), tokens, self._vocabulary.knows(ids))
+        rows = self._rows([one for one, _, _ in spans])
+        return self._vocabulary.question(spans, _pooled(rows), rows)
 
     def readable(self, text: str) -> bool:
         """Whether it knows the words of a text."""
