@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projections.dates import dated
 from projections.meaning import SCORE_UNIT, Found, Steps, Wish
@@ -33,6 +34,7 @@ LATER_WEIGHTS: Final = (0.2, 0.1, 0.05)
 NEIGHBOUR_CANDIDATES: Final = 2
 OTHER_AUTHOR: Final = 6.0
 ONLY_ASKS: Final = 1.5
+TEXTS_AT_ONCE: Final = 64
 _SPREAD_MIN: Final = 1e-9
 
 
@@ -44,27 +46,25 @@ def ranked(
     by_words = {one.drawer_id: one.signals["bm25"] for one in wish.by_words}
     numbers = numbers_of_drawers(reading, list(by_words | near))
     known = records(reading, numbers)
-    if steps.beside:
-        known |= records(reading, numbers_beside(known.values()) - known.keys())
+    beside = numbers_beside(known.values()) - known.keys() if steps.beside else ()
+    if beside:
+        known |= records(reading, beside)
     stands = _Standing(known, numbers)
     found = _candidates(wish, stands, steps)
     if not found:
         return []
-    made = index.cache.passages(list(dict.fromkeys(one.digest for one in found)))
-    texts = [made.get(one.digest, []) for one in found]
+    judged = _judged(index, wish, question, found)
     words = np.array([by_words.get(one.drawer_id, 0.0) for one in found])
-    angles = cosines(question, texts)
-    signals = {"bm25": words, "cosine": angles}
+    signals = {"bm25": words, "cosine": judged.angles}
     # What holds none of the words belongs to the list too, as far as there are other texts.
     score = z(words, [*by_words.values(), *[0.0] * (len(near) - len(by_words))])
-    score += z(angles, [cosine / COSINE_UNIT for cosine in near.values()])
+    angles = z(judged.angles, [cosine / COSINE_UNIT for cosine in near.values()])
+    score += angles
     if steps.tokens:
-        signals["maxsim"] = matches(question, _rarities(wish, question), texts)
+        signals["maxsim"] = judged.matches
+        best = np.sort(judged.matches)[::-1][:CANDIDATES]
         # A text whose vectors came without tokens is judged by its cosine twice.
-        bare = np.array([not any(len(one.bits) for one in own) for own in texts])
-        best = np.sort(signals["maxsim"])[::-1][:CANDIDATES]
-        score += np.where(bare, z(angles, [c / COSINE_UNIT for c in near.values()]), 0)
-        score += np.where(bare, 0, z(signals["maxsim"], best))
+        score += np.where(judged.bare, angles, z(judged.matches, best))
     for name, gain in _gains(wish, found, stands, score, steps):
         signals[name] = gain
         score = score + gain
@@ -79,6 +79,33 @@ def z(scores: Scores, best: Sequence[float] | Scores) -> Scores:
         return np.zeros(len(scores))
     centred: Scores = (scores - known.mean()) / spread
     return centred
+
+
+class _Judged(NamedTuple):
+    """What vectors say of the candidates: [candidates] each.
+
+    Attributes:
+        bare: whether a text's vectors came without tokens.
+    """
+
+    angles: Scores
+    matches: Scores
+    bare: NDArray[np.bool_]
+
+
+def _judged(index: VectorIndex, wish: Wish, question: Question, found: Sequence[Record]) -> _Judged:
+    """A few texts at a time, as a text may be long."""
+    rarities = _rarities(wish, question)
+    angles, matched, bare = np.zeros(len(found)), np.zeros(len(found)), np.ones(len(found), bool)
+    for at in range(0, len(found), TEXTS_AT_ONCE):
+        some = found[at : at + TEXTS_AT_ONCE]
+        made = index.cache.passages(list(dict.fromkeys(one.digest for one in some)))
+        texts = [made.get(one.digest, []) for one in some]
+        here = slice(at, at + len(some))
+        angles[here] = cosines(question, texts)
+        matched[here] = matches(question, rarities, texts)
+        bare[here] = [not any(len(one.bits) for one in own) for own in texts]
+    return _Judged(angles, matched, bare)
 
 
 class _Standing:
@@ -192,14 +219,10 @@ def _found(
     signals: Mapping[str, Scores],
     max_distance: float | None,
 ) -> list[Found]:
-    columns = {name: values.tolist() for name, values in signals.items()}
+    names, columns = tuple(signals), [values.tolist() for values in signals.values()]
     lines = [
-        Found(
-            one.drawer_id,
-            round(value * SCORE_UNIT),
-            {name: values[place] for name, values in columns.items()},
-        )
-        for place, (one, value) in enumerate(zip(found, score.tolist(), strict=True))
+        Found(one.drawer_id, round(value * SCORE_UNIT), dict(zip(names, told, strict=True)))
+        for one, value, told in zip(found, score.tolist(), zip(*columns, strict=True), strict=True)
     ]
     if max_distance is not None:
         lines = [one for one in lines if 1 - one.signals["cosine"] <= max_distance]

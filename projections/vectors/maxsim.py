@@ -6,14 +6,17 @@ of the question whole vectors. Source: late interaction as ColBERT has it, with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.vectors.embedder import Passage, Question
+from projections.vectors.embedder import Bits, Passage, Question, Vectors
 
 Scores = NDArray[np.float64]
+TOKENS_AT_ONCE: Final = 16_384
+"""As whole numbers these take 25 MB."""
 
 
 def cosines(question: Question, texts: Sequence[Sequence[Passage]]) -> Scores:
@@ -39,14 +42,38 @@ def matches(
     if not (have and question.tokens):
         return found
     asked = np.stack([one.vector for one in question.tokens])
-    parts = [own for place in have for own in bits[place]]
-    starts = _starts([sum(len(own) for own in bits[place]) for place in have])
-    ones = np.unpackbits(np.concatenate(parts), axis=1, count=asked.shape[1]).astype(np.float32)
-    # With signs of +-1 for bits: q . (2 b - 1) = 2 q . b - sum(q).
-    products = 2 * (asked @ ones.T) - asked.sum(axis=1)[:, None]
-    best = np.maximum.reduceat(products, starts, axis=1)
-    found[have] = np.asarray(rarities) @ best
+    for block in _blocks(have, bits):
+        parts = [own for place in block for own in bits[place]]
+        starts = _starts([sum(len(own) for own in bits[place]) for place in block])
+        best = np.maximum.reduceat(_products(asked, np.concatenate(parts)), starts, axis=1)
+        found[block] = np.asarray(rarities) @ best
     return found
+
+
+def _products(asked: Vectors, bits: Bits) -> Vectors:
+    """[asked, tokens]: with signs of +-1 for bits, q . (2 b - 1) = 2 q . b - sum(q)."""
+    whole = asked.sum(axis=1)[:, None]
+    products: Vectors = np.empty((len(asked), len(bits)), dtype=np.float32)
+    for at in range(0, len(bits), TOKENS_AT_ONCE):
+        ones = np.unpackbits(bits[at : at + TOKENS_AT_ONCE], axis=1).astype(np.float32)
+        products[:, at : at + TOKENS_AT_ONCE] = 2 * (asked @ ones.T) - whole
+    return products
+
+
+def _blocks(have: Sequence[int], bits: Sequence[Sequence[Bits]]) -> Iterator[list[int]]:
+    """The texts in turns of about `TOKENS_AT_ONCE` tokens: memory does not grow with their length
+    beyond that of the longest.
+    """
+    block: list[int] = []
+    tokens = 0
+    for place in have:
+        own = sum(len(one) for one in bits[place])
+        if block and tokens + own > TOKENS_AT_ONCE:
+            yield block
+            block, tokens = [], 0
+        block.append(place)
+        tokens += own
+    yield block
 
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.intp]:

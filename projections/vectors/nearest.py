@@ -17,28 +17,41 @@ from projections.vectors.embedder import Vectors
 from projections.vectors.records import numbers_of
 from projections.vectors.vector_index import VectorIndex
 
-AHEAD: Final = 2
+FEW: Final = 4
+AHEAD: Final = (5, 16)
+"""How many fourths of what is needed are ranked at first, and where these are too few: texts of
+several chunks, and texts that may not be shown.
+"""
 
 
 def nearest(
     reading: Reading, index: VectorIndex, vector: Vectors, shown: Shown, count: int
 ) -> dict[str, int]:
     """At most `count` drawers with their cosines in millionths (of the nearest chunk)."""
-    asked = count * AHEAD
-    near = index.flat.nearest(vector, asked)
-    found = _drawers(reading, index, near.numbers.tolist(), near.cosines.tolist(), shown)
-    if len(found) < count and len(near.numbers) == asked:
-        digests = list(dict.fromkeys(shown.digests()))
-        among = np.array([number for number, _ in index.cache.numbers(digests)], dtype=np.int64)
-        asked = min(asked, len(among))
-        while True:
-            near = index.flat.nearest(vector, asked, among)
-            found = _drawers(reading, index, near.numbers.tolist(), near.cosines.tolist(), shown)
-            if len(found) >= count or asked >= len(among):
-                break
-            asked = min(asked * AHEAD, len(among))
+    for asked in (count * some // FEW for some in AHEAD):
+        near = index.flat.nearest(vector, asked)
+        found = _drawers(reading, index, near.numbers.tolist(), near.cosines.tolist(), shown)
+        if len(found) >= count or len(near.numbers) < asked:
+            break
+    else:
+        found = _among_the_shown(reading, index, vector, shown, count)
     best = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     return dict(best[:count])
+
+
+def _among_the_shown(
+    reading: Reading, index: VectorIndex, vector: Vectors, shown: Shown, count: int
+) -> dict[str, int]:
+    """The nearest out of a list of all that may be shown."""
+    digests = list(dict.fromkeys(shown.digests()))
+    among = np.array([number for number, _ in index.cache.numbers(digests)], dtype=np.int64)
+    asked = count
+    while True:
+        near = index.flat.nearest(vector, asked, among)
+        found = _drawers(reading, index, near.numbers.tolist(), near.cosines.tolist(), shown)
+        if len(found) >= count or asked >= len(among):
+            return found
+        asked *= 2
 
 
 def _drawers(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime
 
 import numpy as np
@@ -174,3 +175,17 @@ def test_scores_are_told_as_deviations_from_a_list_s_best() -> None:
 @pytest.mark.parametrize("best", [[], [2.0], [2.0, 2.0]])
 def test_a_list_in_which_all_are_equal_tells_nothing(best: list[float]) -> None:
     assert z(np.array([1.0, 2.0]), best).tolist() == [0.0, 0.0]
+
+
+def test_memory_does_not_grow_with_the_length_of_the_texts() -> None:
+    wide, tokens = 384, 4_000
+    bits = np.random.default_rng(2).integers(0, 256, (tokens, wide // 8), dtype=np.uint8)
+    vector = np.ones(wide, dtype=np.float32)
+    texts = [[Passage(vector, bits)] for _ in range(100)]
+    question = Question(vector, [AskedToken(0, 0, vector)] * 4, True)
+    tracemalloc.start()
+    scores = matches(question, [1.0] * 4, texts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(set(scores.tolist())) == 1
+    assert peak < 150_000_000
