@@ -25,6 +25,7 @@ from projections.meaning import (
     DAMAGED,
     LAGGING,
     OTHER_EMBEDDER,
+    TEXTS_FAILED,
     UNAVAILABLE,
     UNREADABLE,
     Degraded,
@@ -41,7 +42,7 @@ from projections.vectors import folders
 
 if TYPE_CHECKING:
     from projections.vectors.indexes import VectorIndexes
-    from projections.vectors.vector_index import VectorIndex
+    from projections.vectors.vector_index import Missing, VectorIndex
 
 NO_EMBEDDER: Final = "none"
 REINDEX: Final = "Run `palacelog reindex`; vectors are made again from the texts."
@@ -223,8 +224,12 @@ class Embedding:
         with self._palace.reading() as reading:
 
             def asked(ready: Ready) -> Comparison:
-                lag = 0 if ready.degraded is None else ready.degraded.lag
-                return compare(reading, ready.vectors, texts, least, lag)
+                degraded = ready.degraded
+                lag = 0 if degraded is None else degraded.lag
+                found = compare(reading, ready.vectors, texts, least, lag)
+                if found.degraded or degraded is None:
+                    return found
+                return found._replace(degraded=degraded.reason)
 
             found = self._answered(reading, asked, [one.content for one in texts])
             if isinstance(found, Degraded):
@@ -270,9 +275,7 @@ class Embedding:
             self.work.embed_first(index, texts, self._settings.wait_seconds)
         missing = self.indexes.wait(index, reading)
         index.flat.catch_up()
-        lag = len(missing.digests) + len(missing.failed)
-        help = "Ask again, or run `palacelog embed`."
-        return Ready(index, Degraded(LAGGING, lag, help) if lag else None)
+        return Ready(index, _lacking(missing))
 
     def _answering(self, reading: Reading) -> VectorIndex:
         """The index of the moment, its embedder loaded; where that is gone, the index of now."""
@@ -306,6 +309,20 @@ class Embedding:
             for index, position in behind:
                 with suppress(PalaceError, sqlite3.Error, OSError):
                     self.work.fill(index, position=position)
+
+
+def _lacking(missing: Missing) -> Degraded | None:
+    """Why an index may not know all. A text that nobody can embed is no reason to wait."""
+    if missing.digests:
+        help = "Ask again, or run `palacelog embed`."
+        return Degraded(LAGGING, len(missing.digests), help)
+    if missing.failed:
+        help = (
+            f"{len(missing.failed)} texts could not be embedded, and are found by their words"
+            " alone; `palacelog embed` names them and tries them again."
+        )
+        return Degraded(TEXTS_FAILED, 0, help)
+    return None
 
 
 def _reason(error: PalaceError) -> str:

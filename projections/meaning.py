@@ -18,6 +18,8 @@ SCORE_UNIT: Final = 1_000_000_000
 """Scores are compared as whole billionths: equal ones are equal on every machine."""
 
 LAGGING: Final = "lagging"
+TEXTS_FAILED: Final = "texts_failed"
+"""Some texts could not be embedded; all others are compared."""
 UNAVAILABLE: Final = "unavailable"
 DAMAGED: Final = "damaged"
 OTHER_EMBEDDER: Final = "other_embedder"
@@ -65,7 +67,7 @@ class Degraded(NamedTuple):
     """Why an answer is not what it could be.
 
     Attributes:
-        lag: how many texts have no vectors yet.
+        lag: how many texts nobody tried to embed yet.
         help: what to do about it.
     """
 

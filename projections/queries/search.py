@@ -18,7 +18,15 @@ from domain.errors import Unusable
 from domain.instants import show, shown
 from domain.operations.searching import AUTO, HYBRID, LEXICAL, SEMANTIC, SearchAsks
 from projections import tables, text
-from projections.meaning import SCORE_UNIT, WITHOUT_EMBEDDER, Degraded, Found, Ranked, Wish
+from projections.meaning import (
+    SCORE_UNIT,
+    TEXTS_FAILED,
+    WITHOUT_EMBEDDER,
+    Degraded,
+    Found,
+    Ranked,
+    Wish,
+)
 from projections.queries import lexical, ranking
 from projections.queries.authors import named, without
 from projections.queries.drawer_lists import showing
@@ -157,7 +165,7 @@ def _by_meaning(reading: Reading, asked_for: SearchAsks) -> Ranked | Degraded | 
     )
     ranked = (meaning.semantic if how == SEMANTIC else meaning.hybrid)(reading, wish)
     degraded = ranked if isinstance(ranked, Degraded) else ranked.degraded
-    if how == SEMANTIC and degraded is not None:
+    if how == SEMANTIC and degraded is not None and degraded.reason != TEXTS_FAILED:
         raise cannot(degraded)
     return ranked
 

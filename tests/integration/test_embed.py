@@ -132,7 +132,7 @@ def test_the_command_shows_what_failed_to_a_person(tmp_path: Path, fussy: type[F
     assert "too odd" in seen
 
 
-def test_a_text_that_fails_lags_in_searches_and_is_not_tried_by_them_again(
+def test_a_text_that_fails_is_told_by_searches_and_is_not_tried_by_them_again(
     eve: Device, fussy: type[Fussy]
 ) -> None:
     ten_texts(eve)
@@ -140,11 +140,22 @@ def test_a_text_that_fails_lags_in_searches_and_is_not_tried_by_them_again(
     fussy.asked.clear()
     for _ in range(2):
         found = eve.search(query="garden")
-        assert (found["degraded"]["reason"], found["degraded"]["lag"]) == ("lagging", 1)
+        assert (found["degraded"]["reason"], found["degraded"]["lag"]) == ("texts_failed", 0)
+        assert "palacelog embed" in found["degraded"]["help"]
     assert ODD not in fussy.asked
     fussy.refuses = None
     assert eve.embed()["embedded"] == 1
     assert eve.search(query="garden")["degraded"] is None
+
+
+def test_a_text_that_fails_does_not_switch_off_search_by_meaning(
+    eve: Device, fussy: type[Fussy]
+) -> None:
+    texts = ten_texts(eve)
+    eve.embed()
+    found = eve.search(query="harbour", ranking="semantic", wing=PLACE["wing"])
+    assert {one["drawer_id"] for one in found["hits"]} == {*texts.values()} - {texts[ODD]}
+    assert (found["ranking"], found["degraded"]["reason"]) == ("semantic", "texts_failed")
 
 
 def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fussy]) -> None:
@@ -157,14 +168,14 @@ def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fuss
 
 
 def test_how_far_it_is_is_reported(eve: Device) -> None:
-    for number in range(70):
+    for number in range(100):
         eve.add_drawer(**PLACE, content=f"Note {number}")
     reports: list[tuple[int, int]] = []
     embedding = eve.house.palace.embedding
     assert embedding is not None
     embedding.work.report = lambda done, total: reports.append((done, total))
-    assert eve.embed()["embedded"] == 70
-    assert reports == [(32, 70), (64, 70), (70, 70)]
+    assert eve.embed()["embedded"] == 100
+    assert reports == [(32, 100), (96, 100), (100, 100)]
 
 
 def test_hidden_and_superseded_texts_are_embedded_too(eve: Device) -> None:

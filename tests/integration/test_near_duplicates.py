@@ -295,7 +295,9 @@ def test_a_text_that_cannot_be_embedded_is_stored_and_counted(
     done = ada.checkpoint(items=items, drop_duplicates=True)
     assert [one["dropped"] for one in done["items"]] == [False, False, True]
     assert (done["degraded"], done["lag"]) == ("lagging", 1)
-    assert ada.check_duplicate(content=MOVED_TOO)["degraded"]["lag"] == 1
+    assert ada.check_duplicate(content=MOVED_TOO)["degraded"]["reason"] == "texts_failed"
+    done = ada.checkpoint(items=[item("The cat sleeps on the sofa")])
+    assert (done["degraded"], done["lag"]) == ("texts_failed", 0)
 
 
 # check_duplicate
