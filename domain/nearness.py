@@ -43,15 +43,11 @@ class Comparison(NamedTuple):
 
     Attributes:
         neighbours: of each text, in the order of the call; shorter where texts were not compared.
-        embedder: short form of the identity that compared; None where none could.
         degraded: why not everything was compared; None where it was.
-        lag: how many texts could not be compared for want of vectors.
     """
 
     neighbours: Sequence[Neighbours] = ()
-    embedder: str | None = None
     degraded: str | None = None
-    lag: int = 0
 
     def of(self, number: int) -> Neighbours:
         """What is near to a text of the call."""

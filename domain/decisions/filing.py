@@ -16,7 +16,7 @@ from domain.decisions.nearness import Near, nearest
 from domain.drawers import DRAWERS, Tombstone, reached
 from domain.errors import Refused
 from domain.identity import DIARY_ROOM, diary_id, diary_wing
-from domain.nearness import NOT_COMPARED, Comparison
+from domain.nearness import NOT_COMPARED
 from domain.operations.common import Decided
 from domain.operations.drawers import AddDrawerAsks
 from domain.operations.filing import (
@@ -75,13 +75,9 @@ def decide_checkpoint(asked: CheckpointAsks, known: Known, now: int) -> Decided:
     if asked.diary is not None:
         payload["diary"] = _entry(asked.diary, seen, now)
         payload["duplicate"] = payload["duplicate"] and payload["diary"]["duplicate"]
-    return Decided(payload | _compared(comparison if asked.items else Comparison()))
-
-
-def _compared(comparison: Comparison) -> dict[str, Any]:
-    """What is recorded of how the items were compared."""
-    said: dict[str, Any] = {"embedder": comparison.embedder, "degraded": comparison.degraded}
-    return {name: value for name, value in (said | {"lag": comparison.lag}).items() if value}
+    # What it was compared with is the machine's own matter, and says what lies in local wings.
+    compared = not asked.items or comparison.degraded is None
+    return Decided(payload | ({"compared": True} if compared else {}))
 
 
 def decide_delete_drawers(asked: DeleteDrawersAsks, known: KnownTexts, now: int) -> Decided:
@@ -223,9 +219,7 @@ def answer_checkpoint(payload: dict[str, Any], op_id: str) -> dict[str, Any]:
         "stored": len(payload["items"]),
         "dropped": len(payload["dropped"]),
         "diary_id": None if diary is None else diary["drawer_id"],
-        "embedder": payload.get("embedder"),
-        "degraded": payload.get("degraded"),
-        "lag": payload.get("lag", 0),
+        "compared": payload.get("compared", False),
     }
 
 

@@ -213,17 +213,14 @@ class CheckpointRecords(Records):
     """All items and the decisions about duplicates.
 
     Attributes:
-        embedder: short form of what compared the texts by meaning; None where nothing did.
-        degraded, lag: why not everything was compared, and how many texts were not.
+        compared: whether all texts were compared by meaning.
     """
 
     items: list[CheckpointItemRecords]
     diary: DiaryWriteRecords | None = None
     dropped: list[Dropped] = Field(default_factory=list)
     dedup_threshold: float
-    embedder: str | None = None
-    degraded: str | None = None
-    lag: Annotated[int, Field(ge=0)] = 0
+    compared: bool = False
     duplicate: bool = False
 
 
@@ -244,9 +241,9 @@ class CheckpointAnswers(WriteAnswers):
     stored: int
     dropped: int
     diary_id: str | None
-    embedder: str | None = Field(description="What compared the texts by meaning.")
-    degraded: str | None = Field(description="Why not all were compared by meaning.")
-    lag: int = Field(description="Texts that were not compared, as they have no vectors.")
+    compared: bool = Field(
+        description="All texts were compared by meaning; else only what is the same was found."
+    )
 
 
 class DeleteDrawersAsks(Writes):

@@ -103,9 +103,7 @@ def compare(
     lag += sum(one not in passages for one in set(digests))
     return Comparison(
         [Neighbours(drawers.get(place, ()), earlier.get(place, ())) for place in range(len(items))],
-        index.identity.short,
         LAGGING if lag else None,
-        lag,
     )
 
 

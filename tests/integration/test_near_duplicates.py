@@ -11,6 +11,8 @@ from freezegun.api import FrozenDateTimeFactory
 
 from palacelog.embedding import Embedding
 from projections.vectors import grouping
+from projections.vectors.static import StaticEmbedder
+from tests.embedders import tiny
 from tests.palaces import (
     Device,
     Fleet,
@@ -65,8 +67,7 @@ def test_of_200_short_notes_none_vanishes_however_alike_they_are(
     assert (done["stored"], done["dropped"], len(done["items"])) == (200, 0, 200)
     assert len({one["drawer_id"] for one in done["items"]}) == 200
     assert ada.list_drawers(wing="home")["total"] == 200
-    assert done["embedder"].startswith(f"{embedder}-")
-    assert (done["degraded"], done["lag"]) == (None, 0)
+    assert done["compared"]
     near = [one for one in done["items"] if one["near"]]
     assert near, "numbered notes are near to each other"
     ids = [one["drawer_id"] for one in done["items"]]
@@ -216,6 +217,38 @@ def test_a_travelling_item_never_names_what_stays_here(fleet: Fleet, tmp_path: P
     assert b"private" not in sent
 
 
+def test_what_a_machine_embeds_with_and_how_much_it_holds_does_not_travel(
+    fleet: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tiny(tmp_path / "acme-takeover")
+    ada = by_meaning(fleet, embedder=str(secret), local_wings=["private"])
+    here = {"wing": "private", "room": "notes", "content": "the rent is due"}
+    ada.add_drawer(**here)
+    both = {"items": [item("tea in the cup"), here | {"content": "coffee"}]}
+    done = ada.checkpoint(**both, idempotency_key="k")
+    chunks = StaticEmbedder.chunks
+    monkeypatch.setattr(
+        StaticEmbedder, "chunks", lambda self, text: chunks(self, _not(text, "ticket"))
+    )
+    ada.add_drawer(**here | {"content": "a ticket"})
+    lagging = ada.checkpoint(items=[item("the cat sleeps")])
+
+    sent = exported(ada, tmp_path)
+    assert b"the cat sleeps" in sent
+    unwanted = (b"acme", b"embedder", b"degraded", b"lag", b"private")
+    assert [word for word in unwanted if word in sent] == []
+    assert (done["compared"], lagging["compared"]) == (True, False)
+    ada.reopen(vectors={"embedder": "none"})
+    assert ada.checkpoint(**both, idempotency_key="k") == done
+
+
+def _not(text: str, word: str) -> str:
+    """The text, unless it has a word that cannot be embedded."""
+    if word in text:
+        raise RuntimeError("no such text")
+    return text
+
+
 def test_the_decision_is_in_the_event_and_needs_no_embedder_elsewhere(fleet: Fleet) -> None:
     ada, bob = by_meaning(fleet), fleet.device("bob", vectors={"embedder": "none"})
     ada.add_drawer(**item(MOVED))
@@ -226,7 +259,7 @@ def test_the_decision_is_in_the_event_and_needs_no_embedder_elsewhere(fleet: Fle
     said = event.payload()
     assert said["dedup_threshold"] == 0.8
     assert said["dropped"][0]["cosine"] == done["items"][0]["cosine"]
-    assert said["embedder"] == done["embedder"]
+    assert said["compared"] == done["compared"]
     deliver(ada.house, bob.house)
     assert state_of(bob.house) == state_of(ada.house)
     assert sorted(bob.contents()) == sorted([MOVED, CITY])
@@ -242,7 +275,7 @@ def test_without_an_embedder_only_the_same_text_is_a_duplicate_and_the_answer_sa
     ada.add_drawer(**item(MOVED))
     done = ada.checkpoint(items=[item(MOVED_TOO), item(MOVED + " ")])
     reason = "no_embedder" if embedder == "none" else "unavailable"
-    assert (done["embedder"], done["degraded"]) == (None, reason)
+    assert not done["compared"]
     assert lines(done) == [(False, False, False), (True, False, False)]
     found = ada.check_duplicate(content=MOVED)
     assert [one["cosine"] for one in found["matches"]] == [None]
@@ -294,10 +327,10 @@ def test_a_text_that_cannot_be_embedded_is_stored_and_counted(
     items = [item(MOVED), item(CITY), item(MOVED_TOO)]
     done = ada.checkpoint(items=items, drop_duplicates=True)
     assert [one["dropped"] for one in done["items"]] == [False, False, True]
-    assert (done["degraded"], done["lag"]) == ("lagging", 1)
+    assert not done["compared"]
     assert ada.check_duplicate(content=MOVED_TOO)["degraded"]["reason"] == "texts_failed"
     done = ada.checkpoint(items=[item("The cat sleeps on the sofa")])
-    assert (done["degraded"], done["lag"]) == ("texts_failed", 0)
+    assert not done["compared"]
 
 
 # check_duplicate

@@ -208,7 +208,7 @@ FORMATS = {
     "checkpoint": (
         "",
         "items diary dedup_threshold drop_duplicates",
-        "items stored dropped diary_id embedder degraded lag",
+        "items stored dropped diary_id compared",
     ),
     "note": ("content", "wing room tags source_file added_by", "drawer_id wing room hidden_by"),
     "diary_write": ("agent_name entry", "topic wing", "drawer_id agent topic"),
