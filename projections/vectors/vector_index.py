@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, func, select
 
-from domain.errors import Damaged, PalaceError
+from domain.errors import Damaged, PalaceError, Unusable
 from projections import tables
 from projections.sqlite import digest_of
 from projections.tables import STILL_BELIEVED, Prepared
@@ -34,6 +34,8 @@ UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096
 _QUESTIONS_KEPT: Final = 64
 _REASON_MAX: Final = 500
+_SHUT: Final = "cannot schedule new futures after"
+"""What threads say that take no more work, as the process ends."""
 
 _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
@@ -245,12 +247,21 @@ class VectorIndex:
             if isinstance(error, PalaceError | sqlite3.Error | OSError):
                 # The fault is not a text's.
                 raise
+            if isinstance(error, MemoryError) or str(error).startswith(_SHUT):
+                raise self._failing(error) from error
             if len(texts) > 1:
                 for one in texts:
                     self._embed_slice([one])
             else:
                 reason = f"{type(error).__name__}: {error}"
                 self.cache.failed(texts[0][0], reason[:_REASON_MAX])
+
+    def _failing(self, error: Exception) -> Unusable:
+        return Unusable(
+            "vectors::embedder_failed",
+            f"{self.identity.short} cannot go on now ({type(error).__name__}: {error}).",
+            "Run `palacelog embed` when there is more memory; what was embedded is kept.",
+        )
 
     def _made(
         self, texts: Sequence[tuple[bytes, str]]

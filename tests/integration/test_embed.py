@@ -158,6 +158,32 @@ def test_a_text_that_fails_does_not_switch_off_search_by_meaning(
     assert (found["ranking"], found["degraded"]["reason"]) == ("semantic", "texts_failed")
 
 
+PASSING = (
+    MemoryError("no memory just now"),
+    RuntimeError("cannot schedule new futures after shutdown"),
+)
+
+
+@pytest.mark.parametrize("trouble", PASSING, ids=lambda one: type(one).__name__)
+def test_trouble_that_passes_is_not_held_against_a_text(
+    eve: Device, trouble: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: StaticEmbedder, chunks: Sequence[Chunk]) -> Iterator[tuple[int, Passage]]:
+        raise trouble
+
+    eve.add_drawer(**PLACE, content="tea")
+    eve.reopen(vectors=WORDLLAMA | {"wait_seconds": 0.2})
+    with monkeypatch.context() as patched:
+        patched.setattr(StaticEmbedder, "passages", fails)
+        assert eve.search(query="tea")["degraded"]["reason"] == "lagging"
+        with eve.refuses("vectors::embedder_failed"):
+            eve.embed()
+        done = eve.checkpoint(items=[PLACE | {"content": "coffee"}])
+        assert done["degraded"] == "unavailable"
+    told = eve.embed(retry_failed=False)
+    assert (told["embedded"], told["failed"]) == (2, [])
+
+
 def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fussy]) -> None:
     ten_texts(eve)
     counts = []
