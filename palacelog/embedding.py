@@ -118,7 +118,7 @@ class Embedding:
         with self._guard:
             if self.work.closed:
                 return
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="palacelog-embedding", daemon=True
                 )
@@ -304,10 +304,10 @@ class Embedding:
                 behind = list(self._behind.values())
                 self._behind.clear()
             # What fails here fails again, and is said, where somebody asks.
-            with suppress(PalaceError, sqlite3.Error, OSError):
+            with suppress(Exception):
                 self.work.embed()
             for index, position in behind:
-                with suppress(PalaceError, sqlite3.Error, OSError):
+                with suppress(Exception):
                     self.work.fill(index, position=position)
 
 

@@ -16,6 +16,7 @@ from palacelog.bootstrap import open_palace
 from projections.vectors.embedder import Chunk, Passage, Vectors
 from projections.vectors.models import PACKAGED, load
 from projections.vectors.static import StaticEmbedder
+from projections.vectors.vector_index import VectorIndex
 from tests.command_line import new_line
 from tests.palaces import Device, Fleet, rebuilt_equals_live
 
@@ -182,6 +183,32 @@ def test_trouble_that_passes_is_not_held_against_a_text(
         assert done["degraded"] == "unavailable"
     told = eve.embed(retry_failed=False)
     assert (told["embedded"], told["failed"]) == (2, [])
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("trouble", [LookupError("unexpected"), SystemExit(1)], ids=repr)
+def test_trouble_that_nobody_expected_does_not_end_embedding_for_good(
+    eve: Device, trouble: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: VectorIndex) -> None:
+        raise trouble
+
+    eve.add_drawer(**PLACE, content="tea")
+    eve.embed()
+    eve.reopen(vectors=WORDLLAMA | {"wait_seconds": 3})
+    embedding = eve.house.palace.embedding
+    assert embedding is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(VectorIndex, "tidy", fails)
+        eve.add_drawer(**PLACE, content="coffee")
+        eve.search(query="tea")
+        thread = embedding._thread
+        assert thread is not None
+        if isinstance(trouble, SystemExit):
+            thread.join()
+        assert thread.is_alive() == isinstance(trouble, Exception)
+    eve.add_drawer(**PLACE, content="cocoa")
+    assert eve.search(query="tea")["degraded"] is None
 
 
 def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fussy]) -> None:
