@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 NO_EMBEDDER: Final = "none"
 REINDEX: Final = "Run `palacelog reindex`; vectors are made again from the texts."
+DOCTOR: Final = "`palacelog doctor` looks at its files."
 
 T = TypeVar("T")
 
@@ -259,12 +260,9 @@ class Embedding:
         """
         try:
             return ask(self._ready(reading, texts))
-        except PalaceError as error:
-            return Degraded(_reason(error), 0, f"{error.message} {error.help}")
-        except (sqlite3.Error, OSError) as error:
-            if folders.is_damage(error):
-                return Degraded(DAMAGED, 0, f"The vectors are damaged: {error}. {REINDEX}")
-            return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
+        except Exception as error:  # noqa: BLE001
+            # An embedder may raise anything; words can answer without it.
+            return _trouble(error)
 
     def _ready(self, reading: Reading, texts: Sequence[str]) -> Ready:
         """The index that answers at a reading's moment, once it has all texts of then, or as far
@@ -323,6 +321,18 @@ def _lacking(missing: Missing) -> Degraded | None:
         )
         return Degraded(TEXTS_FAILED, 0, help)
     return None
+
+
+def _trouble(error: Exception) -> Degraded:
+    """Why the vectors cannot be asked."""
+    if isinstance(error, PalaceError):
+        return Degraded(_reason(error), 0, f"{error.message} {error.help}")
+    if isinstance(error, sqlite3.Error | OSError):
+        if folders.is_damage(error):
+            return Degraded(DAMAGED, 0, f"The vectors are damaged: {error}. {REINDEX}")
+        return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
+    said = f"{type(error).__name__}: {error}"
+    return Degraded(UNAVAILABLE, 0, f"The embedder failed ({said}). {DOCTOR}")
 
 
 def _reason(error: PalaceError) -> str:

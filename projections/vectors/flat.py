@@ -149,7 +149,10 @@ class FlatIndex:
             return None
         if saved.upto > self._cache.last():
             return None
-        return faiss.deserialize_index(np.frombuffer(saved.body, dtype=np.uint8)), saved.upto
+        try:
+            return faiss.deserialize_index(np.frombuffer(saved.body, dtype=np.uint8)), saved.upto
+        except RuntimeError:  # another version of the library wrote it
+            return None
 
 
 def _of(place: int, found: list[tuple[Numbers, Numbers, Numbers]]) -> Near:

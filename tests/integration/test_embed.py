@@ -211,6 +211,26 @@ def test_trouble_that_nobody_expected_does_not_end_embedding_for_good(
     assert eve.search(query="tea")["degraded"] is None
 
 
+def test_a_question_that_the_embedder_fails_at_is_answered_by_words(
+    eve: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: StaticEmbedder, text: str) -> Any:
+        raise LookupError("no such token")
+
+    drawer = eve.add_drawer(**PLACE, content="tea")["drawer_id"]
+    eve.embed()
+    monkeypatch.setattr(StaticEmbedder, "question", fails)
+    monkeypatch.setattr(StaticEmbedder, "chunks", fails)
+    found = eve.search(query="tea")
+    assert [one["drawer_id"] for one in found["hits"]] == [drawer]
+    assert (found["ranking"], found["degraded"]["reason"]) == ("lexical", "unavailable")
+    assert "LookupError: no such token" in found["degraded"]["help"]
+    with eve.refuses("vectors::unavailable"):
+        eve.search(query="tea", ranking="semantic")
+    assert eve.check_duplicate(content="coffee")["degraded"]["reason"] == "unavailable"
+    assert eve.checkpoint(items=[PLACE | {"content": "tea, more or less"}])["stored"] == 1
+
+
 def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fussy]) -> None:
     ten_texts(eve)
     counts = []

@@ -18,7 +18,7 @@ from domain.errors import Damaged
 from projections.vectors.cache import CACHE_FILE, Cache
 from projections.vectors.embedder import Identity, Passage, Vectors
 from projections.vectors.flat import COSINE_UNIT, INDEX_FILE, FlatIndex
-from projections.vectors.folders import read_about
+from projections.vectors.folders import index_file, read_about
 
 DIMENSION = 16
 TINY = Identity("tiny", "0" * 64, "1" * 64, DIMENSION, "mean", "l2", 8)
@@ -217,6 +217,16 @@ def test_a_saved_index_that_is_not_whole_is_made_again(cache: Cache, place: str)
     path.write_bytes(whole)
     again = FlatIndex(cache)
     assert len(again) == 0
+    again.catch_up()
+    assert again.nearest(rows[3], 1).numbers.tolist() == [4]
+
+
+def test_a_saved_index_that_another_library_wrote_is_made_again(cache: Cache) -> None:
+    rows = filled(cache, 20)
+    path = cache.folder / INDEX_FILE
+    path.write_bytes(index_file(TINY.as_json(), 20, b"IxZZ" + bytes(100)))
+    again = FlatIndex(cache)
+    assert (len(again), again.upto) == (0, 0)
     again.catch_up()
     assert again.nearest(rows[3], 1).numbers.tolist() == [4]
 
