@@ -17,6 +17,7 @@ from typing import Final
 from sqlalchemy import select
 
 from domain.embedders import Embedding, counting, identity_told
+from domain.errors import PalaceError, Unusable
 from projections.generations import sync_folder
 from projections.reading import Reading, Rows, fields_of
 from projections.tables import BELIEFS, Prepared
@@ -102,14 +103,32 @@ class VectorIndexes:
         return self.of(identity_of(source), source)
 
     def source_of(self, identity: Identity) -> str:
-        """What an embedder was named by when it was chosen; where nobody knows any more, what is
-        configured.
+        """What an embedder was named by when it was chosen; where its vectors are lost, what is
+        configured, if it is the same one.
+
+        Raises:
+            Unusable: `palacelog::vectors::place_unknown`.
         """
         path = self.folder / identity.short / CACHE_FILE
         said = read_about(path).get("source") if path.is_file() else None
-        if said is None and identity.name in PACKAGED:
+        if said is not None:
+            return said
+        packaged = PACKAGED.get(identity.name)
+        if packaged is not None and packaged.identity == identity:
             return identity.name
-        return said or self.configured
+        if self._is_configured(identity):
+            return source_of(self.configured)
+        raise Unusable(
+            "vectors::place_unknown",
+            f"Nothing says any more where the embedder {identity.short} lies.",
+            "Name it: `palacelog reindex --embedder FOLDER`.",
+        )
+
+    def _is_configured(self, identity: Identity) -> bool:
+        try:
+            return identity_of(self.configured) == identity
+        except PalaceError:
+            return False
 
     def remove(self, short: str) -> None:
         """Remove what an embedder made. Who has it open goes on with what it has; it is looked

@@ -441,6 +441,55 @@ def test_other_weights_under_the_same_name_are_another_embedder(
     assert checks(line, "embedder")[0]["state"] == "ok"
 
 
+def test_nothing_takes_the_place_of_an_embedder_that_nobody_can_find_any_more(
+    line: CommandLine, models: tuple[Path, Path], embedded: list[int]
+) -> None:
+    before = found(line, "beverage")
+    line.environment["PALACELOG_VECTORS__EMBEDDER"] = str(models[1])
+    vectors_folder = line.palace / "vectors"
+    vanish(vectors_folder)
+    answer = search(line, "beverage")
+    assert (answer["ranking"], answer["degraded"]["reason"]) == ("lexical", "unavailable")
+    assert "palacelog reindex --embedder FOLDER" in answer["degraded"]["help"]
+    with line.stops(3, "vectors::place_unknown"):
+        line.call("embed")
+    for how in ((), ("--dry-run",)):
+        with line.stops(3, "vectors::place_unknown"):
+            line("reindex", *how)
+    assert list(vectors_folder.glob("*/*")) == []
+    assert (changes(line), embedded) == (1, [])
+
+    line("reindex", "--embedder", models[0])
+    assert found(line, "beverage") == before
+    assert changes(line) == 1
+
+
+def test_an_embedder_that_is_configured_is_found_again_without_its_vectors(
+    line: CommandLine,
+) -> None:
+    before = found(line, "beverage")
+    vanish(line.palace / "vectors")
+    assert found(line, "beverage") == before
+    vanish(line.palace / "vectors")
+    assert not line("reindex")["switched"]
+    assert found(line, "beverage") == before
+
+
+def test_an_own_embedder_that_is_called_like_a_packaged_one_is_not_taken_for_it(
+    line: CommandLine, models: tuple[Path, Path]
+) -> None:
+    (models[0] / "embedder.toml").write_text('name = "wordllama"\n')
+    line("reindex", "--embedder", models[0])
+    before = found(line, "beverage")
+    line.environment["PALACELOG_VECTORS__EMBEDDER"] = str(models[1])
+    vanish(line.palace / "vectors")
+    with line.stops(3, "vectors::place_unknown"):
+        line("reindex")
+    line("reindex", "--embedder", models[0])
+    assert found(line, "beverage") == before
+    assert changes(line) == 2
+
+
 def test_an_embedder_whose_files_are_gone_is_named_and_another_place_mends_it(
     line: CommandLine, models: tuple[Path, Path], tmp_path: Path, embedded: list[int]
 ) -> None:
