@@ -264,7 +264,7 @@ def test_a_text_that_fails_is_named_and_nothing_is_switched_unless_accepted(
     done = line("reindex", "--embedder", models[1], "--accept-failures")
     assert done["switched"] is True
     assert [one["drawer_id"] for one in done["failed"]] == [cat]
-    assert search(line, "beverage")["degraded"]["lag"] == 1
+    assert search(line, "beverage")["degraded"]["reason"] == "texts_failed"
     assert [one["state"] for one in checks(line)] == ["ok", "warn"]
 
     refuses_cats()
