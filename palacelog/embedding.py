@@ -265,28 +265,30 @@ class Embedding:
             return _trouble(error)
 
     def _ready(self, reading: Reading, texts: Sequence[str]) -> Ready:
-        """The index that answers at a reading's moment, once it has all texts of then, or as far
-        as it has come by the deadline.
+        """The index that answers at a reading's moment; where that is gone or damaged, the index
+        of now.
         """
-        index = self._answering(reading)
+        index = None
+        try:
+            index = self.indexes.answering(reading)
+            return self._complete(index, reading, texts)
+        except (PalaceError, sqlite3.DatabaseError) as error:
+            passing = not isinstance(error, PalaceError) and not folders.is_damage(error)
+            now = self.indexes.counting(reading)
+            if passing or now is None or now is index:
+                raise
+            return self._complete(now, reading, texts)
+
+    def _complete(self, index: VectorIndex, reading: Reading, texts: Sequence[str]) -> Ready:
+        """An index, its embedder loaded, once it has all texts of a reading's moment, or as far as
+        it has come by the deadline.
+        """
+        index.embedder()
         if texts:
             self.work.embed_first(index, texts, self._settings.wait_seconds)
         missing = self.indexes.wait(index, reading)
         index.flat.catch_up()
         return Ready(index, _lacking(missing))
-
-    def _answering(self, reading: Reading) -> VectorIndex:
-        """The index of the moment, its embedder loaded; where that is gone, the index of now."""
-        index = self.indexes.answering(reading)
-        try:
-            index.embedder()
-        except PalaceError:
-            now = self.indexes.counting(reading)
-            if now is None or now is index:
-                raise
-            now.embedder()
-            return now
-        return index
 
     def _wake_for(self, index: VectorIndex, position: int) -> None:
         """Have embedded what an index lacks up to a position."""

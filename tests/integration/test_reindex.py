@@ -586,6 +586,17 @@ def test_a_damaged_cache_leaves_search_by_words_and_is_made_anew(
     assert not list((line.palace / "vectors").glob(".removed-*"))
 
 
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
+def test_an_older_moment_is_searched_by_the_embedder_of_now_where_the_old_cache_is_damaged(
+    line: CommandLine, models: tuple[Path, Path], damage: Callable[[Path], None]
+) -> None:
+    done = line("reindex", "--embedder", models[1])
+    cache = folder_of(line, "first") / CACHE_FILE
+    still(cache)
+    damage(cache)
+    assert found(line, "beverage", "--known-at", "@5")[0] == done["embedder"]
+
+
 def test_an_empty_cache_is_filled_again(line: CommandLine) -> None:
     before = found(line, "beverage")
     cache = folder_of(line, "first") / CACHE_FILE
