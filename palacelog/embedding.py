@@ -317,9 +317,10 @@ def _lacking(missing: Missing) -> Degraded | None:
         help = "Ask again, or run `palacelog embed`."
         return Degraded(LAGGING, len(missing.digests), help)
     if missing.failed:
+        count = len(missing.failed)
         help = (
-            f"{len(missing.failed)} texts could not be embedded, and are found by their words"
-            " alone; `palacelog embed` names them and tries them again."
+            f"{count} {'text' if count == 1 else 'texts'} could not be embedded, and can only be"
+            " found by words; `palacelog embed` says which and tries again."
         )
         return Degraded(TEXTS_FAILED, 0, help)
     return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import lru_cache
 from pathlib import Path
@@ -40,7 +40,7 @@ _SHUT: Final = "cannot schedule new futures after"
 _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
 _AFTER = Prepared(
-    select(_numbered.c.number, _numbered.c.digest)
+    select(_numbered.c.number, _numbered.c.digest, _numbered.c.position)
     .where(_numbered.c.number > _B("number"), _numbered.c.position <= _B("position"))
     .order_by(_numbered.c.number)
     .limit(_B("limit"))
@@ -77,6 +77,21 @@ class Missing(NamedTuple):
     failed: Sequence[bytes]
 
 
+class _Tried(NamedTuple):
+    """How far texts were looked at, all of them either held or failed.
+
+    Attributes:
+        detached: see `Cache.detached`.
+        number: of the last of them.
+        failed: the position of each that failed; they are looked at again.
+    """
+
+    log_id: str
+    detached: int
+    number: int
+    failed: Mapping[bytes, int]
+
+
 class VectorIndex:
     """One embedder's vectors of a palace. Safe to use from any number of threads."""
 
@@ -96,7 +111,7 @@ class VectorIndex:
         self._load = load
         self._embedder: Embedder | None = None
         self._loading = threading.Lock()
-        self._complete: tuple[str, int, int] = ("", 0, 0)
+        self._tried = _Tried("", 0, 0, {})
         self._taken: tuple[str, attached.Marks] | None = None
         self._asked = lru_cache(_QUESTIONS_KEPT)(lambda text: self.embedder().question(text))
 
@@ -136,16 +151,23 @@ class VectorIndex:
     ) -> Missing:
         """What it lacks of the texts that a snapshot of the views holds, up to a position."""
         due, detached = self._due(cursor, log_id), self.cache.detached()
-        number = self._complete[1] if self._complete[::2] == (log_id, detached) else 0
-        lacking: list[bytes] = []
+        tried = self._tried
+        if tried[:2] != (log_id, detached):
+            tried = _Tried(log_id, detached, 0, {})
+        lacking = {one: tried.failed[one] for one in self.cache.missing(list(tried.failed))}
+        failed = set(self.cache.failures(list(lacking)))
+        number = tried.number
         while rows := _AFTER(cursor, number=number, position=position, limit=_SCANNED).fetchall():
-            lacking += self.cache.missing([digest for _, digest in rows])
+            first = {digest: at for _, digest, at in reversed(rows)}
+            new = [one for one in self.cache.missing(list(first)) if one not in lacking]
+            lacking |= {one: first[one] for one in new}
+            failed |= self.cache.failures(new).keys()
             number = rows[-1][0]
-            if not lacking:
-                self._complete = (log_id, number, detached)
-        failed = self.cache.failures([one for one in lacking if one not in due])
-        lacking = list(dict.fromkeys([*due, *lacking]))
-        return Missing([one for one in lacking if one not in failed], list(failed))
+            if len(failed) == len(lacking):
+                self._tried = _Tried(log_id, detached, number, dict(lacking))
+        known = [one for one, at in lacking.items() if at <= position]
+        wanted = dict.fromkeys([*due, *(one for one in known if one not in failed)])
+        return Missing(list(wanted), [one for one in known if one in failed and one not in wanted])
 
     def missing_attached(self, cursor: sqlite3.Cursor, log_id: str) -> bool:
         """Whether vectors were given, or taken back, that the cache has not heard of."""

@@ -13,6 +13,7 @@ import pytest
 
 from domain.errors import PalaceError
 from palacelog.bootstrap import open_palace
+from projections.vectors.cache import Cache
 from projections.vectors.embedder import Chunk, Passage, Vectors
 from projections.vectors.models import PACKAGED, load
 from projections.vectors.static import StaticEmbedder
@@ -180,7 +181,7 @@ def test_trouble_that_passes_is_not_held_against_a_text(
         with eve.refuses("vectors::embedder_failed"):
             eve.embed()
         done = eve.checkpoint(items=[PLACE | {"content": "coffee"}])
-        assert done["degraded"] == "unavailable"
+        assert not done["compared"]
     told = eve.embed(retry_failed=False)
     assert (told["embedded"], told["failed"]) == (2, [])
 
@@ -229,6 +230,35 @@ def test_a_question_that_the_embedder_fails_at_is_answered_by_words(
         eve.search(query="tea", ranking="semantic")
     assert eve.check_duplicate(content="coffee")["degraded"]["reason"] == "unavailable"
     assert eve.checkpoint(items=[PLACE | {"content": "tea, more or less"}])["stored"] == 1
+
+
+def test_texts_that_failed_are_looked_at_again_but_not_all_texts_with_them(
+    eve: Device, fussy: type[Fussy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ten_texts(eve)
+    before = eve.house.log.position()
+    eve.add_drawer(**PLACE, content=UNCUT)
+    eve.embed()
+    eve.search(query="garden")
+    looked_at: list[int] = []
+    missing = Cache.missing
+
+    def counted(self: Cache, digests: Sequence[bytes]) -> list[bytes]:
+        looked_at.append(len(digests))
+        return missing(self, digests)
+
+    monkeypatch.setattr(Cache, "missing", counted)
+    told = eve.search(query="garden")["degraded"]
+    assert sum(looked_at) == 2
+    assert told["help"].startswith("2 texts")
+    told = eve.search(query="garden", known_at=f"@{before}")["degraded"]
+    assert told["help"].startswith("1 text ")
+    fussy.refuses = None
+    assert eve.embed()["embedded"] == 1
+    assert eve.search(query="garden", known_at=f"@{before}")["degraded"] is None
+    assert eve.search(query="garden")["degraded"]["reason"] == "texts_failed"
+    eve.add_drawer(**PLACE, content="Note 10 on the garden")
+    assert eve.embed()["embedded"] == 1
 
 
 def test_a_limit_is_kept_and_the_next_call_goes_on(eve: Device, fussy: type[Fussy]) -> None:
