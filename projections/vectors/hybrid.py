@@ -180,7 +180,7 @@ def _gains(
         ]
         gains.append(("author", np.where(others, -OTHER_AUTHOR, 0.0)))
     if steps.asking:
-        gains.append(("asking", np.array([-ONLY_ASKS * only_asks(one) for one in found])))
+        gains.append(("asking", np.where([only_asks(one) for one in found], -ONLY_ASKS, 0.0)))
     return gains
 
 
