@@ -6,10 +6,12 @@ collide.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from domain.belief import Event, Held
 from domain.canonical import digest
+from domain.operation import part_index
 
 TARGET_MISSING: Final = "target_missing"
 TARGET_HIDDEN: Final = "target_hidden"
@@ -70,3 +72,14 @@ def note(
     part = (str(event.part),) if event.part else ()
     id = conflict_id(kind, about, left[0], left[1], event.op_id, right, *part)
     held.put(Conflict(id, area, kind, about, left[0], left[1], event.op_id, right, event.rank))
+
+
+def named_anew(conflict: Conflict, names: Mapping[str, str]) -> str:
+    """The id that a conflict has where its operations and facts have other names."""
+    single = conflict.kind == SINGLE_VALUE
+    left = () if single else (conflict.left_op,)
+    right = () if single else (conflict.right_op,)
+    sides = (*left, conflict.left, *right, conflict.right)
+    part = 0 if single else part_index(conflict.rank)
+    renamed = (names.get(one, one) for one in sides)
+    return conflict_id(conflict.kind, conflict.about, *renamed, *([str(part)] if part else []))

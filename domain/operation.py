@@ -339,6 +339,11 @@ def ranked(rank: bytes, index: int) -> bytes:
     return rank[:-4] + index.to_bytes(4, "big")
 
 
+def part_index(rank: bytes) -> int:
+    """Which part of its event a rank is of, from 0."""
+    return int.from_bytes(rank[-4:], "big")
+
+
 def is_local(rank: bytes) -> bool:
     """Whether a rank is that of an event of a local stream, which never travels."""
     return rank[-19:-12] == b"\x00local\x00"

@@ -9,6 +9,8 @@ the log, from which the views are made again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,15 +18,19 @@ import orjson
 
 from domain.canonical import ZERO_HASH, canonical
 from domain.catalog import ACKNOWLEDGED
+from domain.conflicts import named_anew
 from domain.errors import InvalidInput, Refused
 from domain.identity import base_device, fact_id, stream_id
 from domain.operation import NOTHING_YET, Operation, Recorded, StreamHead, link, record_again
 from projections.generations import Generations
+from projections.queries.conflicts import conflict_of
+from projections.reading import Rows
+from projections.views import Folding, Views
 from replay.backup import backup, next_aside
 from replay.crash_points import reach
 from replay.incarnation import incarnations, next_life
 from replay.log import AT_ONCE, Log
-from replay.rebuild import Progress, check_witness, rebuild
+from replay.rebuild import Progress, check_witness, fold_up_to, rebuild
 from replay.storage_errors import in_words
 from replay.store import logged_event
 from replay.witness import check_identity
@@ -34,9 +40,13 @@ _PUT: Final = (
     "UPDATE stored_events SET originator_id = ?, originator_version = ?, state = ? WHERE rowid = ?"
 )
 _NAMING: Final = frozenset(
-    {"revives", "fact_ids", "superseded", "held", "op_id", "by", "operations"}
+    {
+        *("revives", "fact_ids", "superseded", "held", "op_id", "by", "operations"),
+        *("conflict_id", "members"),
+    }
 )
-"""The fields of payloads that name operations, or facts whose ids follow from one."""
+"""The fields of payloads that name operations, or facts and conflicts whose ids follow from one."""
+_RESOLVE: Final = "resolve_conflict"
 _GIVEN: Final = "metadata"
 """What a caller gave stays as it was given, whatever it names."""
 
@@ -69,6 +79,7 @@ def leave_fork(
     """Move what this device wrote after a fork to its next incarnation.
 
     Args:
+        generations: made again first where the resolution of a conflict is moved.
         stream: the incarnation whose shared stream forked.
         after: the last local_seq that both sides have in common.
         log_id: the log's new identity.
@@ -79,6 +90,9 @@ def leave_fork(
             stream did not fork there.
         Unusable: the log has lost its tail.
     """
+    settles = _settles(log, stream, after)
+    if settles:
+        rebuild(log, generations, lock, progress)
     with lock.held():
         log.check_file()
         check_identity(log)
@@ -86,13 +100,32 @@ def leave_fork(
         _refuse(log, stream, after)
         aside = backup(log, next_aside(log.path.parent)).path
         about = next_life(log, log_id)
-        with log.writing():
-            events = _move(log, stream, after, about.device)
+        before = _as_before(log, generations) if settles else nullcontext()
+        with before as views, log.writing():
+            events = _move(log, stream, _Moving(log, stream, after, about.device, views))
             log.save_about(about._replace(goes_on=""))
             log.commit()
         reach("fork.recorded")
     rebuild(log, generations, lock, progress)
     return Moved(events, log_id, about.device, aside)
+
+
+def _settles(log: Log, stream: str, after: int) -> bool:
+    """Whether a conflict was resolved in what is moved."""
+    while found := log.stream(stream, after, AT_ONCE):
+        after = found[-1].header.local_seq
+        if any(one.header.tool == _RESOLVE for one in found):
+            return True
+    return False
+
+
+@contextmanager
+def _as_before(log: Log, generations: Generations) -> Iterator[Folding]:
+    """The views of the log as it still is: they know the conflicts by the ids of then."""
+    with closing(generations.opened(Views)) as views:
+        fold_up_to(log, views, log.position())
+        with views.writing(log) as folding:
+            yield folding
 
 
 def _refuse(log: Log, stream: str, after: int) -> None:
@@ -132,16 +165,15 @@ def _acknowledged(log: Log, stream: str) -> int:
     return upto
 
 
-def _move(log: Log, stream: str, after: int, device: str) -> int:
+def _move(log: Log, stream: str, moving: _Moving) -> int:
     """Write every event from the first that is moved on again; returns how many were moved."""
-    first = log.stored(stream, after + 1)
+    first = log.stored(stream, moving.after + 1)
     assert first is not None
     position = first.position - 1
     tied = next((one.link for one in log.at([position])), ZERO_HASH) if position else ZERO_HASH
-    moving = _Moving(log, stream, after, device)
     while found := log.after(position, AT_ONCE):
         for operation in found:
-            recorded = moving.again(operation.recorded)
+            recorded = moving.again(operation)
             position, logged_at, order = operation[1:4]
             tied = link(tied, position, recorded.chain, logged_at, order)
             _put(log, Operation(recorded, position, logged_at, order, tied))
@@ -157,20 +189,23 @@ def _put(log: Log, operation: Operation) -> None:
 
 
 class _Moving:
-    """The new stream as it grows, and what its operations and facts were named before."""
+    """The new stream as it grows, and how what its events name was named before."""
 
-    def __init__(self, log: Log, stream: str, after: int, device: str) -> None:
-        self.head = NOTHING_YET
-        self._stream, self._after, self._device = stream, after, device
+    def __init__(
+        self, log: Log, stream: str, after: int, device: str, views: Folding | None
+    ) -> None:
+        self.head, self.after = NOTHING_YET, after
+        self._stream, self._device, self._views = stream, device, views
         [common] = log.stream(stream, after - 1, 1) if after else [None]
         self._chain = ZERO_HASH if common is None else common.chain
         self._names: dict[str, str] = {}
 
-    def again(self, recorded: Recorded) -> Recorded:
+    def again(self, operation: Operation) -> Recorded:
         """An event as it stands from now on."""
-        header = recorded.header
-        if recorded.stream_id != self._stream or header.local_seq <= self._after:
+        recorded, header = operation.recorded, operation.header
+        if recorded.stream_id != self._stream or header.local_seq <= self.after:
             return recorded
+        self._learn_conflict(operation)
         moved = record_again(
             recorded,
             device=self._device,
@@ -184,10 +219,20 @@ class _Moving:
         self._names |= {old: new} | {fact_id(old, i): fact_id(new, i) for i in opened}
         return moved
 
+    def _learn_conflict(self, operation: Operation) -> None:
+        """How the conflict that a moved event resolves is named from now on."""
+        resolves = operation.header.tool == _RESOLVE and operation.recorded.payload is not None
+        if self._views is None or not resolves:
+            return
+        id = str(operation.payload()["conflict_id"])
+        found = conflict_of(Rows(self._views.cursor, operation.position), id)
+        if found is not None:
+            self._names[id] = named_anew(found, self._names)
+
     def _parent(self, first: Recorded) -> dict[str, Any]:
         if first.header.parent is not None:
             return first.header.parent
-        return {"device": self._stream, "local_seq": self._after, "chain": self._chain.hex()}
+        return {"device": self._stream, "local_seq": self.after, "chain": self._chain.hex()}
 
     def _renamed(self, payload: bytes | None) -> bytes | None:
         if payload is None:

@@ -60,11 +60,11 @@ def _rebuild(log: Log, generations: Generations, lock: WriteLock, progress: Prog
     create(path, log.log_id, for_bulk=True)
     views = Views(path, for_bulk=True)
     try:
-        _fold_up_to(log, views, log.position(), progress)
+        fold_up_to(log, views, log.position(), progress)
         views.end_bulk()
         reach("rebuild.folded")
         with lock.held():
-            _fold_up_to(log, views, log.position(), progress)
+            fold_up_to(log, views, log.position(), progress)
             position = views.checkpoint().position
             views.move_wal("TRUNCATE")
             _sync(path)
@@ -99,7 +99,8 @@ def check_witness(log: Log, generations: Generations) -> None:
         check(seen, log)
 
 
-def _fold_up_to(log: Log, views: Views, total: int, progress: Progress) -> None:
+def fold_up_to(log: Log, views: Views, total: int, progress: Progress = _silent) -> None:
+    """Fold what views lack of a log up to a position."""
     done = views.checkpoint().position
     while done < total:
         upto = min(done + EVENTS_PER_COMMIT, total)

@@ -308,6 +308,52 @@ def test_what_names_a_moved_operation_names_it_anew(copy: Path, primary: House) 
     sound(copy)
 
 
+def test_a_conflict_that_was_resolved_before_a_fork_was_left_stays_resolved(
+    copy: Path, tmp_path: Path, primary: House
+) -> None:
+    city = {"subject": "Kiran", "predicate": "city", "valid_from": "2026-01-01"}
+    boss = {"subject": "Kiran", "predicate": "boss"}
+    create_palace(tmp_path / "bob", "bob")
+    with open_palace(copy) as there, open_palace(tmp_path / "bob") as bob:
+        call = there.palace.call
+        call("kg_declare_predicate", {"predicate": "city", "cardinality": "one"})
+        call("kg_add", city | {"object": "Lyon"})
+        bob.palace.call("kg_add", city | {"object": "Nice"})
+        sent(there, bob)
+        sent(bob, there)
+        call("kg_add", boss | {"object": "Mara"})
+        sent(there, bob)
+        for house, object in ((there, "Ann"), (bob, "Cid")):
+            asked = {"old_object": "Mara", "new_object": object}
+            house.palace.call("kg_supersede", boss | asked)
+        sent(bob, there)
+        found = call("list_conflicts", {})["conflicts"]
+        assert {one["kind"] for one in found} == {"single_value", "superseded_twice"}
+        for one in found:
+            call("resolve_conflict", {"conflict_id": one["id"], "resolution": one["kind"]})
+        again = call("resolve_conflict", {"conflict_id": found[0]["id"], "resolution": "no"})
+        call("undo", {"op_id": again["op_id"], "dry_run": False})
+        before = settled(there)
+        assert [said for _, said in before] == [kind for kind, _ in before]
+    fork_left(copy, WRITTEN)
+    with open_palace(copy) as there:
+        assert settled(there) == before
+        assert there.palace.call("list_conflicts", {})["conflicts"] == []
+        assert sent(there, primary).stopped is None
+        assert sent(primary, there, "ada").stopped is None
+        with open_palace(tmp_path / "bob") as bob:
+            sent(bob, primary)
+        assert state_of(there) == state_of(primary)
+        assert settled(primary) == before
+    sound(copy)
+
+
+def settled(house: House) -> list[tuple[str, str | None]]:
+    """The kind of each conflict, and what was said of it."""
+    found = house.palace.call("list_conflicts", {"open": False})["conflicts"]
+    return sorted((one["kind"], one["resolved"] and one["resolved"]["resolution"]) for one in found)
+
+
 def told(house: House) -> tuple[Any, ...]:
     texts = house.palace.call("list_drawers", {"limit": 200})["drawers"]
     facts = house.palace.call("kg_query", {"entity": "Kiran", "include_historical": True})["facts"]
