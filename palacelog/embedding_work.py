@@ -7,6 +7,7 @@ the palace closes. May not decide which embedder counts where one does.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -164,7 +165,7 @@ class Work:
         return embedded
 
     def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:
-        """Embed some texts before all that waits.
+        """Embed some texts before all that waits, those that can be by the deadline.
 
         Raises:
             Unusable: `palacelog::palace::busy`.
@@ -172,8 +173,9 @@ class Work:
         with self._turns:
             self._ahead += 1
         try:
-            with self._working, only_one(index.lock_file, wait_seconds, "embedding"):
-                index.embed_texts(texts)
+            deadline = time.monotonic() + wait_seconds
+            with only_one(index.lock_file, wait_seconds, "embedding"), self._by(deadline):
+                index.embed_texts(texts, lambda: self.closed or time.monotonic() > deadline)
         finally:
             with self._turns:
                 self._ahead -= 1
@@ -214,13 +216,29 @@ class Work:
             self._turns.wait_for(lambda: not self._ahead)
 
     @contextmanager
+    def _by(self, deadline: float) -> Iterator[None]:
+        """No other thread embeds within.
+
+        Raises:
+            Unusable: `palacelog::palace::busy`.
+        """
+        if not self._working.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise Unusable(
+                "palace::busy", "Other texts are being embedded.", "Try again when they are done."
+            )
+        try:
+            yield
+        finally:
+            self._working.release()
+
+    @contextmanager
     def _alone(self, index: VectorIndex) -> Iterator[None]:
         """Nobody else embeds within; waits as long as another process gets on.
 
         Raises:
             Unusable: `palacelog::palace::busy`.
         """
-        with self._working, ExitStack() as held:
+        with ExitStack() as held:
             newest, waited = index.cache.last(), 0
             while True:
                 try:
@@ -231,6 +249,8 @@ class Work:
                     waited = waited + 1 if newest == before else 0
                     if self.closed or waited >= LOCK_SECONDS:
                         raise
+            # Last, so that no thread waits here for another process.
+            held.enter_context(self._working)
             yield
 
 

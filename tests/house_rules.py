@@ -21,6 +21,7 @@ CLOCK_AND_CHANCE_HOME = "palacelog/system.py"
 _DEADLINE = "a deadline for a lock is about this process, and is in no event"
 CLOCK_AND_CHANCE_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("replay/write_lock.py", "time.monotonic"): _DEADLINE,
+    ("palacelog/embedding_work.py", "time.monotonic"): _DEADLINE,
     ("replay/write_lock.py", "time.sleep"): "flock has no deadline of its own, so it is polled",
 }
 """(file, name) to the reason why that file may use that name after all."""

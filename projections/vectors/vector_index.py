@@ -33,6 +33,8 @@ UNSAVED_MIN: Final = 1_000
 UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096
 _QUESTIONS_KEPT: Final = 64
+_WAITED_FOR: Final = 16
+"""Texts in a slice that somebody waits for."""
 _REASON_MAX: Final = 500
 _SHUT: Final = "cannot schedule new futures after"
 """What threads say that take no more work, as the process ends."""
@@ -199,12 +201,16 @@ class VectorIndex:
             done += len(some) - len(self.cache.missing([digest for digest, _ in some]))
         return done
 
-    def embed_texts(self, texts: Sequence[str]) -> None:
-        """Embed texts that are not stored yet; under the lock of `lock_file`."""
+    def embed_texts(self, texts: Sequence[str], stop: Stop) -> None:
+        """Embed texts that are not stored yet, until done or told to stop; under the lock of
+        `lock_file`.
+        """
         by_digest = {digest_of(text): text for text in texts}
         missing = self.cache.missing(list(by_digest))
-        for at in range(0, len(missing), SLICE_TEXTS):
-            some = missing[at : at + SLICE_TEXTS]
+        for at in range(0, len(missing), _WAITED_FOR):
+            if stop():
+                break
+            some = missing[at : at + _WAITED_FOR]
             self._embed_slice([(digest, by_digest[digest]) for digest in some])
 
     def passages(self, text: str) -> list[Passage]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -302,6 +305,44 @@ def test_what_a_checkpoint_embeds_is_not_embedded_again(
     assert ada.search(query="moved to Lyon", ranking="semantic")["hits"]
     assert seen == [MOVED_TOO]
     assert ada.tools() == ["checkpoint", "embedder_changed", "checkpoint"]
+
+
+def test_a_checkpoint_does_not_wait_longer_than_it_may_for_texts_that_are_being_embedded(
+    ada: Device,
+) -> None:
+    ada.checkpoint(items=[item(MOVED)])
+    ada.reopen(vectors={"embedder": "wordllama", "wait_seconds": 0.2}, embeds=True)
+    embedding = ada.house.palace.embedding
+    assert embedding is not None
+    with ada.house.palace.reading() as reading:
+        index = embedding.indexes.answering(reading)
+    waits = Event()
+    last = index.cache.last
+    index.cache.last = lambda: waits.set() or last()  # type: ignore[func-returns-value,method-assign]
+    with index.lock_file.open("r+") as other, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        ada.add_drawer(**item(CITY))
+        assert waits.wait(20), "nobody embeds"
+        stored = pool.submit(ada.checkpoint, items=[item(MOVED_TOO)])
+        wait([stored], timeout=20)
+        in_time = stored.done()
+        fcntl.flock(other, fcntl.LOCK_UN)
+        done = stored.result()
+    assert in_time
+    assert (done["stored"], done["compared"]) == (1, False)
+
+
+def test_texts_that_are_waited_for_are_embedded_until_the_deadline(ada: Device) -> None:
+    ada.checkpoint(items=[item(MOVED)])
+    embedding = ada.house.palace.embedding
+    assert embedding is not None
+    with ada.house.palace.reading() as reading:
+        index = embedding.indexes.answering(reading)
+    before = index.cache.last()
+    embedding.work.embed_first(index, [CITY], 0)
+    assert index.cache.last() == before
+    embedding.work.embed_first(index, [CITY], 60)
+    assert index.cache.last() == before + 1
 
 
 def test_a_refused_checkpoint_changes_nothing(ada: Device) -> None:
