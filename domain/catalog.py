@@ -211,6 +211,7 @@ _ENTRIES: Final = (
     _read(audit, "why", READ, "Who made a drawer or a fact, and what they had read before."),
     _read(audit, "diff", READ, "What memory gained, lost and changed between two moments."),
     _read(control, "status", CONTROL, "Totals, states and versions; never content."),
+    _read(control, "set_mode", CONTROL, "Choose how much memory this session uses."),
     _read(control, "audit", CONTROL, "Activity, refusals and health, in ids and counts."),
 )  # fmt: skip
 

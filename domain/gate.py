@@ -15,6 +15,9 @@ FULL: Final = "full"
 READ_ONLY: Final = "read_only"
 DISABLED: Final = "disabled"
 SESSION_MODES: Final = (FULL, READ_ONLY, DISABLED)
+"""From the most memory to none."""
+
+SET_MODE: Final = "set_mode"
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -30,13 +33,13 @@ _ALLOWED: Final = {
 }
 
 
-def session_mode(text: str) -> str:
+def session_mode(text: object) -> str:
     """Check the spelling of a session mode; exactly `full`, `read_only` or `disabled`.
 
     Raises:
         InvalidInput: any other spelling.
     """
-    if text not in SESSION_MODES:
+    if not isinstance(text, str) or text not in SESSION_MODES:
         raise invalid("session_mode", f"is {text!r}, which is no session mode", _SPELLINGS)
     return text
 
@@ -57,6 +60,34 @@ def check(tool: str, operation_class: str, mode: str) -> None:
             f"{tool} is a {operation_class} operation and this session's mode is {mode}.",
             "Choose a session mode that allows it, or ask the person who set the mode.",
         )
+
+
+def choose(mode: str, ceiling: str, *, remembers: bool) -> str:
+    """The mode that a session goes on with, where it may have it.
+
+    Args:
+        mode: what it asks for.
+        ceiling: the most that a person allowed when the session began.
+        remembers: whether there is a session that a mode can be remembered for.
+
+    Raises:
+        InvalidInput: no session mode.
+        Refused: `palacelog::mode::no_session`, `palacelog::mode::above_ceiling`.
+    """
+    wanted = SESSION_MODES.index(session_mode(mode))
+    if not remembers:
+        raise Refused(
+            "mode::no_session",
+            "This call belongs to no session that could remember a mode.",
+            "Send the mode with each request instead.",
+        )
+    if wanted < SESSION_MODES.index(session_mode(ceiling)):
+        raise Refused(
+            "mode::above_ceiling",
+            f"The session was given {ceiling} when it began, and cannot choose {mode}.",
+            "Choose as much memory or less, or ask the person who set the mode.",
+        )
+    return mode
 
 
 _SPELLINGS: Final = "Give one of: full, read_only, disabled."

@@ -33,6 +33,8 @@ class Context:
     Attributes:
         session_mode: `full`, `read_only` or `disabled`.
         memory_mode: `flat` or `rich`.
+        ceiling: the most that the session may choose with `set_mode`.
+        remembers: whether there is a session that remembers what is chosen.
     """
 
     agent: str | None = None
@@ -41,6 +43,8 @@ class Context:
     principal: str | None = None
     session_mode: str = "full"
     memory_mode: str = "flat"
+    ceiling: str = "full"
+    remembers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,9 @@ class Palace:
             )
         _check_storable({name: getattr(who, name) for name in _WHO})
         asked = self._validate(entry, arguments)
+        if entry.name == gate.SET_MODE:
+            chosen = gate.choose(asked.model_dump()["mode"], who.ceiling, remembers=who.remembers)
+            return {"session_mode": chosen, "ceiling": who.ceiling}
         try:
             return (
                 self._write(entry, asked, arguments, who)

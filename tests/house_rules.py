@@ -22,6 +22,8 @@ _DEADLINE = "a deadline for a lock is about this process, and is in no event"
 CLOCK_AND_CHANCE_EXCEPTIONS: dict[tuple[str, str], str] = {
     ("replay/write_lock.py", "time.monotonic"): _DEADLINE,
     ("palacelog/embedding_work.py", "time.monotonic"): _DEADLINE,
+    ("palacelog/owner/pipe.py", "time.monotonic"): _DEADLINE,
+    ("palacelog/owner/pipe.py", "time.sleep"): "nothing tells when a process starts to listen",
     ("replay/write_lock.py", "time.sleep"): "flock has no deadline of its own, so it is polled",
 }
 """(file, name) to the reason why that file may use that name after all."""

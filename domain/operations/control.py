@@ -7,6 +7,8 @@ anyone.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from domain.operations.common import Answers, Asks, EndTime, StartTime
@@ -83,6 +85,21 @@ class StatusAnswers(Answers):
     projections: list[ProjectionState]
     vectors: list[VectorsState]
     trail: TrailState
+
+
+class SetModeAsks(Asks):
+    """Choose how much memory this session uses, below what a person allowed."""
+
+    mode: Literal["full", "read_only", "disabled"] = Field(
+        description="disabled: nothing is read or written."
+    )
+
+
+class SetModeAnswers(Answers):
+    """What the session goes on with."""
+
+    session_mode: str
+    ceiling: str = Field(description="The most that it may choose.")
 
 
 class AuditAsks(Asks):

@@ -26,6 +26,7 @@ from palacelog.cli import (
     reindexing,
     removing,
     replay,
+    serving,
     tail,
     vectors,
 )
@@ -142,6 +143,7 @@ for _function, _panel in (
     (demo.demo, "Palace"),
     (operations.call, "Memory"),
     (operations.tools, "Memory"),
+    (serving.mcp, "Ways in"),
     (replay.replay, "Between devices"),
     (palace.digest, "Between devices"),
     (palace.rebuild, "Safety"),

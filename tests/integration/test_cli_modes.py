@@ -65,8 +65,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": (CONTROL, ""),
     "tools": (CONTROL, ""),
 }
-ELSEWHERE = {"init", "demo", "audit plot"}
-"""They make a palace of their own, or need what is not always installed."""
+ELSEWHERE = {"init", "demo", "audit plot", "mcp"}
+"""They make a palace of their own, need what is not always installed, or hold a mode for all that
+is asked of them.
+"""
 MODES = {"read_only": {READ, CONTROL}, "disabled": {CONTROL}}
 
 

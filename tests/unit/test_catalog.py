@@ -231,6 +231,7 @@ FORMATS = {
         "since before",
         "log_id activity activity_total refusals log chains projections orphans trail",
     ),
+    "set_mode": ("mode", "", "session_mode ceiling"),
     "status": ("", "", "log_id device schema head logged_at totals outbox projections trail"),
 }
 
@@ -286,7 +287,8 @@ def test_what_hides_is_destructive_and_status_is_never_gated() -> None:
     classes = {name: entry.operation_class for name, entry in CATALOG.items()}
     hiding = {name for name, of in classes.items() if of == "destructive"}
     assert hiding == {name for name in classes if name.startswith("delete_")}
-    assert [name for name, of in classes.items() if of == "control"] == ["status", "audit"]
+    control = [name for name, of in classes.items() if of == "control"]
+    assert control == ["status", "set_mode", "audit"]
     assert classes["kg_supersede"] == "write"
 
 
@@ -371,7 +373,7 @@ def test_every_read_of_the_palace_s_memory_can_look_back() -> None:
     both = {entry.name for entry in READS if issubclass(entry.asks, Moments)}
     alone = {entry.name for entry in READS if "known_at" in entry.asks.model_fields} - both
     assert alone == {"list_operations", "show_operation", "why"}
-    assert {entry.name for entry in READS} - both - alone == {"audit", "diff", "status"}
+    assert {entry.name for entry in READS} - both - alone == {"audit", "diff", "set_mode", "status"}
 
 
 def test_every_kind_of_conflict_has_a_meaning() -> None:

@@ -174,6 +174,8 @@ OUTWARD = [
     ("duckdb", "replay.c", "import duckdb"),
     ("duckdb", "projections.b", "from duckdb import connect"),
     ("faiss", "projections.c", "import faiss"),
+    ("mcp", "palacelog.d", "import mcp.server"),
+    ("mcp_types", "replay.e", "from mcp_types import Tool"),
     ("onnxruntime", "palacelog.b", "import onnxruntime"),
     ("safetensors", "replay.d", "from safetensors.numpy import load"),
     ("tokenizers", "projections.d", "from tokenizers import Tokenizer"),
@@ -193,6 +195,9 @@ def test_contracts_tell_each_import_that_breaks_them(tmp_path: Path) -> None:
     (tmp_path / "projections/vectors/__init__.py").touch()
     libraries = "import faiss, onnxruntime, safetensors, tokenizers\n"
     (tmp_path / "projections/vectors/flat.py").write_text(libraries)
+    (tmp_path / "palacelog/mcp").mkdir()
+    (tmp_path / "palacelog/mcp/__init__.py").touch()
+    (tmp_path / "palacelog/mcp/server.py").write_text("import mcp.server, mcp_types\n")
     assert lint_imports(tmp_path).returncode == 0
 
     for _, module, line in OUTWARD:

@@ -1,0 +1,74 @@
+"""What goes over the socket between a session's pipe and the owner of a palace.
+
+Protects the pipe's size: the standard library alone, and no line of the protocol within is read
+here. Each side sends lines of UTF-8. First a greeting from the pipe and its answer, both JSON.
+Then, from the pipe:
+
+    N LINE      the host's line number N (from 1 on, in order; sent again to another owner as N)
+    = LINE      a line that the owner asked to keep, told to a new owner; it is not answered
+    ?           are you there
+
+and from the owner:
+
+    N LINE      the answer to line N
+    N           line N is done, and nothing answers it
+    0 LINE      something that answers no line
+    =N          keep line N for a new owner
+    mode MODE   the session goes on with that mode
+    !           I am here
+
+Source: a format of our own; pipe and owner of one version alone speak it with each other.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOCKET_FILE: Final = "owner.sock"
+LOCK_FILE: Final = "owner.lock"
+LOG_FILE: Final = "owner.log"
+PING: Final = b"?\n"
+PONG: Final = b"!\n"
+KEEP: Final = b"="
+MODE: Final = b"mode "
+LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+"""JSON may tell a body of 16 MiB in four times as many bytes."""
+_ADDRESS_BYTES_MAX: Final = 100
+
+
+@contextmanager
+def address(folder: Path) -> Iterator[str]:
+    """Where the socket of a palace is, short enough for the system to take."""
+    whole = str(folder / SOCKET_FILE)
+    if len(os.fsencode(whole)) <= _ADDRESS_BYTES_MAX:
+        yield whole
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"
+    finally:
+        os.close(descriptor)
+
+
+def connected(folder: Path, timeout_seconds: float) -> socket.socket:
+    """A connection to the owner of a palace.
+
+    Raises:
+        OSError: there is none, or it does not answer.
+    """
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.settimeout(timeout_seconds)
+        with address(folder) as path:
+            made.connect(path)
+    except BaseException:
+        made.close()
+        raise
+    return made

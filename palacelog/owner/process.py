@@ -1,0 +1,148 @@
+"""The owner of a palace: the process that has it open for all sessions of this machine.
+
+Protects the machine: one model and one index, however many sessions there are. Who holds the lock
+is the owner; it ends some minutes after its last session. Nothing depends on there being one: other
+processes may open the palace beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from palacelog.owner.frames import LOCK_FILE, LOG_FILE, SOCKET_FILE, address
+
+if TYPE_CHECKING:
+    from palacelog.bootstrap import House
+
+IDLE_SECONDS: Final = 600.0
+BACKLOG: Final = 128
+
+
+def main(folder: Path) -> int:
+    """Own a palace until nobody needs it; at once 0 where another does."""
+    lock = _lock(folder)
+    if lock is None:
+        return 0
+    from domain.errors import PalaceError
+    from palacelog.cli.failing import exit_code, report
+
+    try:
+        from palacelog.bootstrap import open_palace
+
+        house = open_palace(folder, embeds=True)
+    except PalaceError as error:
+        report(error, as_json=True)
+        return exit_code(error)
+    with house:
+        asyncio.run(_Owning(house, lock).run())
+    return 0
+
+
+class _Owning:
+    """The sessions that are served, and the way in."""
+
+    def __init__(self, house: House, lock: int) -> None:
+        self._house, self._lock = house, lock
+        self._path = house.folder.path
+        self._sessions: set[asyncio.Task[None]] = set()
+        self._changed = asyncio.Event()
+        self._retired = False
+
+    async def run(self) -> None:
+        """Serve until there was no session for a while, or a signal says so."""
+        listening = _listening(self._path)
+        server = await asyncio.start_unix_server(self._serve, sock=listening)
+        loop = asyncio.get_running_loop()
+        for one in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(one, self._retire)
+        _log_to(self._path / LOG_FILE)
+        while not await self._over():
+            pass
+        self._retire()
+        server.close()
+
+    async def _over(self) -> bool:
+        """Wait for a change; whether it is time to end."""
+        self._changed.clear()
+        if self._retired and not self._sessions:
+            return True
+        try:
+            seconds = None if self._sessions else IDLE_SECONDS
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        except TimeoutError:
+            return not self._sessions
+        return False
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from palacelog.mcp.pipes import serve_pipe
+
+        task = asyncio.current_task()
+        assert task is not None
+        self._sessions.add(task)
+        self._changed.set()
+        try:
+            if not await serve_pipe(self._house, reader, writer):
+                self._retire()
+        finally:
+            writer.close()
+            self._sessions.discard(task)
+            self._changed.set()
+
+    def _retire(self) -> None:
+        """Take no new sessions; whoever comes next owns the palace."""
+        if not self._retired:
+            self._retired = True
+            with contextlib.suppress(FileNotFoundError):
+                (self._path / SOCKET_FILE).unlink()
+            os.close(self._lock)
+        self._changed.set()
+
+
+def _lock(folder: Path) -> int | None:
+    """The owner's lock; None where another process has it, or there is no palace."""
+    try:
+        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return -1
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _listening(folder: Path) -> socket.socket:
+    """The socket, for this user alone; what a killed owner left is removed."""
+    with contextlib.suppress(FileNotFoundError):
+        (folder / SOCKET_FILE).unlink()
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        with address(folder) as path:
+            made.bind(path)
+    finally:
+        os.umask(before)
+    made.listen(BACKLOG)
+    return made
+
+
+def _log_to(path: Path) -> None:
+    """From now on standard error is a file in the palace's folder: nobody else reads it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    os.dup2(descriptor, sys.stderr.fileno())
+    os.close(descriptor)
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
