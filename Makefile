@@ -5,6 +5,9 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 PACKAGES := domain projections replay palacelog
 
+# Tests start hundreds of processes: none of them need compile what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 UV := $(BIN)/uv
 UV_READY := .venv/.uv-$(UV_VERSION)
 READY := .venv/.ready
@@ -32,7 +35,7 @@ $(UV_READY):
 	@touch $@
 
 $(READY): $(UV_READY) requirements.lock pyproject.toml
-	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -94,10 +94,16 @@ class CommandLine:
             code, (_, _, seen) = invoked(words, environment, typed.encode())
         return code, seen.decode()
 
-    def command(self, *arguments: object, before: tuple[str, ...] = ()) -> list[str]:
-        """The words of a command."""
-        started = [sys.executable, "-m", "palacelog.cli.main"]
-        return started + self._words(before, arguments)
+    def command(
+        self, *arguments: object, before: tuple[str, ...] = (), script: str | None = None
+    ) -> list[str]:
+        """The words of a command.
+
+        Args:
+            script: Python that runs it instead.
+        """
+        runs = ["-m", "palacelog.cli.main"] if script is None else ["-c", script]
+        return [sys.executable, *runs, *self._words(before, arguments)]
 
     def _words(self, before: tuple[str, ...], arguments: tuple[object, ...]) -> list[str]:
         return ["--palace", str(self.palace), *before, *map(str, arguments)]

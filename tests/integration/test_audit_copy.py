@@ -6,7 +6,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from replay.rebuild import rebuild
 from replay.stored import stored_events
 from replay.write_lock import only_one
 from tests.benchmarks.palaces import with_history
-from tests.command_line import ROOT
+from tests.command_line import ROOT, CommandLine
 from tests.palaces import Device, Fleet, acknowledge, deliver, new_palace, receive
 
 
@@ -174,22 +173,51 @@ def test_a_copy_that_follows_a_long_history_equals_one_made_at_once(tmp_path: Pa
         assert len(grown["operations"]) == 500
 
 
-def test_a_copy_whose_making_was_killed_is_finished_by_the_next(tmp_path: Path) -> None:
-    with with_history(tmp_path / "palace", 1_500) as house:
-        whole = everything(Audit(house))
-        path = house.folder.path / COPY_FILE
-        command = [
-            sys.executable, "-m", "palacelog.cli.main", "--palace", str(house.folder.path), "audit",
-        ]  # fmt: skip
-        env = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-        for later in (0.0, 0.2):
-            path.unlink()
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=env) as killed:
-                while killed.poll() is None and not path.exists():
-                    time.sleep(0.005)
-                time.sleep(later)
-                killed.kill()
-            assert everything(Audit(house)) == whole
+# Says so and waits where a copy is being made: before there is anything in it, in the midst of its
+# rows, and where they all are.
+HALTED = """
+import sys
+from palacelog.cli.main import app
+from projections.audit import copy
+from projections.audit.sources import Operations
+
+def halt():
+    print("there", flush=True)
+    sys.stdin.read()
+
+owner, name, when = {
+    "empty": (copy, "_create", "before"),
+    "half": (Operations, "catch_up", "after"),
+    "full": (copy.AuditCopy, "_catch_up", "after"),
+}[sys.argv.pop()]
+work = getattr(owner, name)
+
+def halting(*given):
+    if when == "after":
+        work(*given)
+    halt()
+
+setattr(owner, name, halting)
+app()
+"""
+
+
+@pytest.mark.parametrize("where", ["empty", "half", "full"])
+def test_a_copy_whose_making_was_killed_is_finished_by_the_next(fleet: Fleet, where: str) -> None:
+    ada = fleet.device("ada")
+    some_life(ada)
+    whole = everything(Audit(ada.house))
+    (ada.folder / COPY_FILE).unlink()
+    line = CommandLine(ada.folder)
+    command = line.command("audit", where, script=HALTED)
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=line.env()
+    ) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == b"there\n"
+        killed.kill()
+    assert (ada.folder / COPY_FILE).exists()
+    assert everything(Audit(ada.house)) == whole
 
 
 def test_orders_that_a_primary_gave_reach_the_copy(fleet: Fleet) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import signal
 import struct
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -19,7 +13,6 @@ import orjson
 import pyarrow.parquet
 import pytest
 
-from palacelog.auditing import LOCK_FILE
 from projections.audit.schema import tables
 from tests.command_line import CommandLine, new_line
 
@@ -168,40 +161,40 @@ def test_sql_can_neither_write_nor_read_anything_else(line: CommandLine, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == there
 
 
+# Interrupts itself as Ctrl-C does, once the question has taken some of the processor's time; again,
+# as a person would, where it does not end.
+INTERRUPTED = """
+import os
+import signal
+import threading
+
+# Before there are other threads, so that it reaches none of them.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF])
+
+from projections.audit import copy
+from palacelog.cli.main import app
+
+def interrupt():
+    while True:
+        signal.sigwait([signal.SIGPROF])
+        os.kill(os.getpid(), signal.SIGINT)
+
+def asking(connection, question):
+    threading.Thread(target=interrupt, daemon=True).start()
+    signal.setitimer(signal.ITIMER_PROF, 0.3, 10)
+    return waited_for(connection, question)
+
+waited_for, copy._waited_for = copy._waited_for, asking
+app()
+"""
+
+
 def test_a_question_that_takes_too_long_can_be_stopped(line: CommandLine) -> None:
     query = "SELECT count(*) FROM range(100000000000000) t(a) WHERE a % 7 = 3"
-    line("audit")
-    command = line.command("audit", "sql", query)
-    asking = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=line.env()
-    )
-    with asking:
-        while asking.poll() is None and not _in_the_middle(line.palace):
-            time.sleep(0.05)
-        deadline = threading.Timer(90, asking.kill)
-        deadline.start()
-        # Once more, as a person would, where it came before the question ran.
-        while asking.poll() is None:
-            asking.send_signal(signal.SIGINT)
-            with suppress(subprocess.TimeoutExpired):
-                asking.wait(15)
-        out, err = asking.communicate()
-        deadline.cancel()
-    assert (asking.returncode, out) == (130, b"")
-    assert orjson.loads(err)["code"] == "palacelog::cli::interrupted"
-
-
-def _in_the_middle(palace: Path) -> bool:
-    """Whether the copy is open for a person's question; both openings before are over then."""
-    time.sleep(1.5)
-    descriptor = os.open(palace / LOCK_FILE, os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    command = line.command("audit", "sql", query, script=INTERRUPTED)
+    asking = subprocess.run(command, capture_output=True, env=line.env(), timeout=90, check=False)
+    assert (asking.returncode, asking.stdout) == (130, b"")
+    assert orjson.loads(asking.stderr)["code"] == "palacelog::cli::interrupted"
 
 
 def test_a_question_leaves_nothing_on_the_disk(line: CommandLine) -> None:

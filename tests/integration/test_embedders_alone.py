@@ -19,29 +19,39 @@ PLACE = {"wing": "home", "room": "notes"}
 WORDLLAMA = {"embedder": "wordllama", "wait_seconds": 60}
 HEAVY = ("faiss", "onnxruntime", "tokenizers", "safetensors", "numpy")
 
-# Says on standard error which of the modules are loaded when the command has ended.
-RUN = f"""
+# Runs commands one after the other, each given as JSON, with a line behind the answer of each.
+RUN = """
+import json
 import sys
 from palacelog.cli.main import app
-try:
-    app(sys.argv[1:])
-except SystemExit as ended:
+
+def run(after=lambda: None):
+    for command in sys.argv[3:]:
+        try:
+            app([*sys.argv[1:3], *json.loads(command)])
+        except SystemExit as ended:
+            if ended.code:
+                raise
+        after()
+        print("-" * 8, flush=True)
+"""
+
+NOTHING_LOADED = f"""{RUN}
+def look():
     loaded = [name for name in {HEAVY!r} if name in sys.modules]
-    sys.stderr.write("loaded: " + " ".join(loaded))
-    raise
+    assert not loaded, loaded
+
+run(look)
 """
 
 # Nothing may reach for the network; the name of this host is looked up without it.
-OFFLINE = """
-import sys
-
+OFFLINE = f"""{RUN}
 def listen(event, arguments):
     if event.startswith("socket.") and event not in ("socket.gethostname", "socket.__new__"):
-        raise RuntimeError(f"{event} {arguments}")
+        raise RuntimeError(f"{{event}} {{arguments}}")
 
 sys.addaudithook(listen)
-from palacelog.cli.main import app
-app(sys.argv[1:])
+run()
 """
 
 
@@ -53,37 +63,34 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return made
 
 
-def run(
-    line: CommandLine, script: str, *words: str, path: str | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    env = line.env() | environment
-    alone = ["-S"] if path else []
-    command = [sys.executable, *alone, "-c", script, "--palace", str(line.palace), *words]
-    env |= {"PYTHONPATH": path} if path else {}
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+def ran(
+    line: CommandLine, script: str, *commands: tuple[str, ...], **environment: str
+) -> list[str]:
+    """What each of some commands, run by one process, wrote on standard output."""
+    words = [orjson.dumps(command).decode() for command in commands]
+    ended = subprocess.run(
+        line.command(*words, script=script), env=line.env() | environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    *answers, last = ended.stdout.split("-" * 8 + "\n")
+    assert (len(answers), last) == (len(commands), "")
+    return answers
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_a_command_that_searches_nothing_loads_no_model(line: CommandLine) -> None:
+    commands = (
+        ("--version",),
         ("status",),
         ("add", "Tea at four", *("--wing", "home", "--room", "notes")),
         ("note", "Tea at five", *("--wing", "home", "--room", "notes")),
         ("list",),
         ("kg", "add", "Kiran", "city", "Lyon"),
         ("log", "verify"),
-        ("--version",),
         ("embed", "--help"),
         ("tools",),
-    ],
-    ids=lambda words: words[0],
-)
-def test_a_command_that_searches_nothing_loads_no_model(
-    line: CommandLine, words: tuple[str, ...]
-) -> None:
-    ended = run(line, RUN, *words, PALACELOG_VECTORS__EMBEDDER="minilm")
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.endswith("loaded: "), ended.stderr
+    )
+    assert all(ran(line, NOTHING_LOADED, *commands, PALACELOG_VECTORS__EMBEDDER="minilm"))
 
 
 @pytest.mark.parametrize("embedder", list(PACKAGED))
@@ -92,12 +99,10 @@ def test_texts_are_embedded_and_searched_without_a_network(tmp_path: Path, embed
     for text in ("A kitten sleeps on the sofa", "The invoice is due in March"):
         line.call("add_drawer", **PLACE, content=text)
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / ".cache")}
-    embedded = run(line, OFFLINE, "embed", **home)
-    assert embedded.returncode == 0, embedded.stderr
-    assert orjson.loads(embedded.stdout)["embedded"] == 2
-    found = run(line, OFFLINE, "search", "cat on a couch", "--ranking", "semantic", **home)
-    assert found.returncode == 0, found.stderr
-    assert "kitten" in orjson.loads(found.stdout)["hits"][0]["snippet"]
+    query = ("search", "cat on a couch", "--ranking", "semantic")
+    embedded, found = ran(line, OFFLINE, ("embed",), query, **home)
+    assert orjson.loads(embedded)["embedded"] == 2
+    assert "kitten" in orjson.loads(found)["hits"][0]["snippet"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ada"], "files lie outside"
 
 
@@ -110,8 +115,11 @@ def test_a_package_that_is_missing_is_named_with_what_to_install(
 ) -> None:
     without = installed_without(tmp_path / "packages", package)
     path = os.pathsep.join([str(without), str(ROOT)])
-    ended = run(line, "import runpy; runpy.run_module('palacelog', run_name='__main__')",
-                "embed", path=path, PALACELOG_VECTORS__EMBEDDER=embedder)  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-S", "-m", "palacelog", "--palace", str(line.palace), "embed"],
+        env=line.env() | {"PYTHONPATH": path, "PALACELOG_VECTORS__EMBEDDER": embedder},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert ended.returncode == 3, ended.stderr
     error = orjson.loads(ended.stderr)
     assert error["code"] == "palacelog::vectors::missing_files"
