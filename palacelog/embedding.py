@@ -20,6 +20,7 @@ from domain.errors import Damaged, PalaceError, Refused, Unusable
 from domain.nearness import Comparison, ToStore
 from domain.operation import Context
 from palacelog.embedding_work import Embedded, Work
+from palacelog.prepare import Report, silent
 from palacelog.settings import VectorSettings
 from projections.meaning import (
     DAMAGED,
@@ -56,6 +57,16 @@ class Ready(NamedTuple):
 
     vectors: VectorIndex
     degraded: Degraded | None
+
+
+class First(NamedTuple):
+    """Texts that are embedded before an index is asked, and who is told how far that has come."""
+
+    texts: Sequence[str]
+    report: Report
+
+
+NOTHING_FIRST: Final = First((), silent)
 
 
 class Embedding:
@@ -216,7 +227,7 @@ class Embedding:
 
         return self._answered(reading, asked)
 
-    def compared(self, texts: Sequence[ToStore], least: int) -> Comparison:
+    def compared(self, texts: Sequence[ToStore], least: int, report: Report = silent) -> Comparison:
         """What is near to each of some texts that are to be stored; they are embedded for it, and
         what was made of them is kept.
         """
@@ -232,7 +243,7 @@ class Embedding:
                     return found
                 return found._replace(degraded=degraded.reason)
 
-            found = self._answered(reading, asked, [one.content for one in texts])
+            found = self._answered(reading, asked, First([one.content for one in texts], report))
             if isinstance(found, Degraded):
                 return Comparison(degraded=found.reason)
             if counting(reading) is None:
@@ -251,41 +262,42 @@ class Embedding:
         return self._answered(reading, asked)
 
     def _answered(
-        self, reading: Reading, ask: Callable[[Ready], T], texts: Sequence[str] = ()
+        self, reading: Reading, ask: Callable[[Ready], T], first: First = NOTHING_FIRST
     ) -> T | Degraded:
         """What is asked of the index, or why it cannot be.
 
         Args:
-            texts: others that it needs first.
+            first: what it needs before.
         """
         try:
-            return ask(self._ready(reading, texts))
+            return ask(self._ready(reading, first))
         except Exception as error:  # noqa: BLE001
             # An embedder may raise anything; words can answer without it.
             return _trouble(error)
 
-    def _ready(self, reading: Reading, texts: Sequence[str]) -> Ready:
+    def _ready(self, reading: Reading, first: First) -> Ready:
         """The index that answers at a reading's moment; where that is gone or damaged, the index
         of now.
         """
         index = None
         try:
             index = self.indexes.answering(reading)
-            return self._complete(index, reading, texts)
+            return self._complete(index, reading, first)
         except (PalaceError, sqlite3.DatabaseError) as error:
             passing = not isinstance(error, PalaceError) and not folders.is_damage(error)
             now = self.indexes.counting(reading)
             if passing or now is None or now is index:
                 raise
-            return self._complete(now, reading, texts)
+            return self._complete(now, reading, first)
 
-    def _complete(self, index: VectorIndex, reading: Reading, texts: Sequence[str]) -> Ready:
+    def _complete(self, index: VectorIndex, reading: Reading, first: First) -> Ready:
         """An index, its embedder loaded, once it has all texts of a reading's moment, or as far as
         it has come by the deadline.
         """
         index.embedder()
-        if texts:
-            self.work.embed_first(index, texts, self._settings.wait_seconds)
+        if first.texts:
+            wait_seconds = self._settings.wait_seconds
+            self.work.embed_first(index, first.texts, wait_seconds, first.report)
         missing = self.indexes.wait(index, reading)
         index.flat.catch_up()
         return Ready(index, _lacking(missing))

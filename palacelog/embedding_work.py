@@ -16,6 +16,7 @@ from domain.embedders import EMBEDDER, EMBEDDER_CHANGED, EMBEDDERS, counting
 from domain.errors import Unusable
 from domain.operation import Context, Draft
 from domain.travel import LOCAL
+from palacelog.prepare import Report, silent
 from projections.reading import Reading
 from projections.tables import STILL_BELIEVED
 from replay.crash_points import reach
@@ -35,12 +36,7 @@ AT_ONCE_MAX: Final = 256
 EVERYTHING: Final = STILL_BELIEVED - 1
 _TIDIED_EVERY: Final = 4_096
 
-Report = Callable[[int, int], None]
 Stop = Callable[[], bool]
-
-
-def _silent(done: int, total: int) -> None:
-    return None
 
 
 class Embedded(Protocol):
@@ -88,8 +84,6 @@ class Work:
         self._turns = threading.Condition()
         self._ahead = 0
         self.closed = False
-        self.report: Report = _silent
-        """Called with (embedded, to embed) while texts are embedded."""
 
     @contextmanager
     def finished(self) -> Iterator[None]:
@@ -97,13 +91,18 @@ class Work:
         with self._working:
             yield
 
-    def run(self, limit: int | None, *, retry_failed: bool) -> Run:
+    def run(self, limit: int | None, *, retry_failed: bool, report: Report = silent) -> Run:
         """Embed what the counting index lacks, and say what came of it.
+
+        Args:
+            report: as of `fill`.
 
         Raises:
             Unusable, Damaged: the embedder cannot be loaded.
         """
-        index, embedded = self.embed(limit, retry_failed=retry_failed, at_once_max=AT_ONCE_MAX)
+        index, embedded = self.embed(
+            limit, retry_failed=retry_failed, at_once_max=AT_ONCE_MAX, report=report
+        )
         with self._palace.reading() as reading:
             missing = index.missing(reading.cursor, reading.checkpoint.log_id)
             failed = index.failures(reading.cursor, missing.failed)
@@ -116,6 +115,7 @@ class Work:
         *,
         retry_failed: bool = False,
         at_once_max: int = AT_ONCE,
+        report: Report = silent,
     ) -> tuple[VectorIndex, int]:
         """Embed what the counting index lacks; that index, and how many texts it gained."""
         index = self.take_attached() or self.first()
@@ -124,7 +124,7 @@ class Work:
             limit,
             retry_failed=retry_failed,
             at_once_max=at_once_max,
-            report=self.report,
+            report=report,
         )
         return index, gained
 
@@ -136,7 +136,7 @@ class Work:
         retry_failed: bool = False,
         position: int = EVERYTHING,
         at_once_max: int = AT_ONCE,
-        report: Report = _silent,
+        report: Report = silent,
     ) -> int:
         """Embed what an index lacks up to a position; returns how many texts it gained.
 
@@ -164,8 +164,17 @@ class Work:
             size = min(2 * size, at_once_max)
         return embedded
 
-    def embed_first(self, index: VectorIndex, texts: Sequence[str], wait_seconds: float) -> None:
+    def embed_first(
+        self,
+        index: VectorIndex,
+        texts: Sequence[str],
+        wait_seconds: float,
+        report: Report = silent,
+    ) -> None:
         """Embed some texts before all that waits, those that can be by the deadline.
+
+        Args:
+            report: called with (embedded, to embed) after some of them.
 
         Raises:
             Unusable: `palacelog::palace::busy`.
@@ -175,7 +184,7 @@ class Work:
         try:
             deadline = time.monotonic() + wait_seconds
             with only_one(index.lock_file, wait_seconds, "embedding"), self._by(deadline):
-                index.embed_texts(texts, lambda: self.closed or time.monotonic() > deadline)
+                index.embed_texts(texts, lambda: self.closed or time.monotonic() > deadline, report)
         finally:
             with self._turns:
                 self._ahead -= 1

@@ -29,7 +29,7 @@ from domain.operations.common import Asks, Clock
 from domain.trail import UNKNOWN_TOOL
 from domain.travel import LOCAL, Leg, legs, merged, new_local_wings
 from palacelog.embedding import Embedding
-from palacelog.prepare import prepare
+from palacelog.prepare import Report, prepare, silent
 from palacelog.readers import Readers
 from projections.generations import Generations
 from projections.queries import QUERIES
@@ -49,7 +49,11 @@ class Caller(Protocol):
     """What every surface talks to."""
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any], context: Context | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        context: Context | None = None,
+        report: Report = silent,
     ) -> dict[str, Any]:
         """Do one operation."""
         ...
@@ -99,7 +103,11 @@ class Palace:
                 self.log.close()
 
     def call(
-        self, tool: str, arguments: Mapping[str, Any], context: Context | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        context: Context | None = None,
+        report: Report = silent,
     ) -> dict[str, Any]:
         """Do one operation.
 
@@ -107,6 +115,7 @@ class Palace:
             tool: a name of the catalog.
             arguments: as `asks` of that operation says; times as texts.
             context: who asks and how much memory the session has; default as configured.
+            report: told how far a long operation has come.
 
         Returns:
             As `answers` of that operation says; of a write once it is durable.
@@ -116,7 +125,7 @@ class Palace:
         """
         who = self._context if context is None else context
         try:
-            answer = self._answer(tool, arguments, who)
+            answer = self._answer(tool, arguments, who, report)
         except PalaceError as refusal:
             self.trail.refused(tool if tool in CATALOG else UNKNOWN_TOOL, arguments, who, refusal)
             raise
@@ -124,7 +133,9 @@ class Palace:
             self.trail.read(tool, arguments, who, answer)
         return answer
 
-    def _answer(self, tool: str, arguments: Mapping[str, Any], who: Context) -> dict[str, Any]:
+    def _answer(
+        self, tool: str, arguments: Mapping[str, Any], who: Context, report: Report
+    ) -> dict[str, Any]:
         entry = CATALOG.get(tool)
         gate.check(tool, gate.WRITE if entry is None else entry.operation_class, who.session_mode)
         if entry is None:
@@ -138,7 +149,7 @@ class Palace:
             return {"session_mode": chosen, "ceiling": who.ceiling}
         try:
             return (
-                self._write(entry, asked, arguments, who)
+                self._write(entry, asked, arguments, who, report)
                 if entry.writes
                 else self._read(entry, asked)
             )
@@ -154,10 +165,15 @@ class Palace:
             raise _first_fault(error) from None
 
     def _write(
-        self, entry: Entry, asked: Asks, arguments: Mapping[str, Any], context: Context
+        self,
+        entry: Entry,
+        asked: Asks,
+        arguments: Mapping[str, Any],
+        context: Context,
+        report: Report,
     ) -> dict[str, Any]:
         dry_run = getattr(asked, "dry_run", False)
-        asked = prepare(asked, self.embedding, self._system.now)
+        asked = prepare(asked, self.embedding, self._system.now, report)
         key = None if dry_run else getattr(asked, "idempotency_key", None)
         as_asked = dict(arguments)
 

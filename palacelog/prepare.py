@@ -31,6 +31,14 @@ from domain.operations.filing import CheckpointAsks, ComparedCheckpoint, NoteAsk
 if TYPE_CHECKING:
     from palacelog.embedding_work import Work
 
+Report = Callable[[int, int], None]
+"""Told how much of the work is done, and how much there is; both may be of any unit."""
+
+
+def silent(done: int, total: int) -> None:
+    """A report to nobody."""
+
+
 PLACE_FILE: Final = "palacelog.toml"
 NOTES: Final = "notes"
 _NAME: Final = TypeAdapter(PlaceName)
@@ -48,17 +56,18 @@ class Embeds(Protocol):
         """How many chunks an embedder cuts a text into; None where either is not there."""
         ...
 
-    def compared(self, texts: Sequence[ToStore], least: int) -> Comparison:
+    def compared(self, texts: Sequence[ToStore], least: int, report: Report) -> Comparison:
         """What is near to each of some texts; `least` is a cosine in millionths."""
         ...
 
 
-def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int]) -> Asks:
+def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int], report: Report) -> Asks:
     """The arguments with what the machine has to say.
 
     Args:
         meaning: None where the palace has no embedder.
         clock: tells the present, microseconds UTC.
+        report: told how far texts are embedded.
 
     Raises:
         PalaceError: the machine cannot do its part. Nothing is recorded then.
@@ -66,16 +75,16 @@ def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int]) -> As
     if isinstance(asked, NoteAsks):
         return _note(asked)
     if isinstance(asked, EmbedAsks):
-        return _embed(asked, meaning)
+        return _embed(asked, meaning, report)
     if isinstance(asked, AttachEmbeddingAsks):
         return _attach(asked, meaning)
     if isinstance(asked, CheckpointAsks):
-        return _checkpoint(asked, meaning, clock)
+        return _checkpoint(asked, meaning, clock, report)
     return asked
 
 
 def _checkpoint(
-    asked: CheckpointAsks, meaning: Embeds | None, clock: Callable[[], int]
+    asked: CheckpointAsks, meaning: Embeds | None, clock: Callable[[], int], report: Report
 ) -> CheckpointAsks:
     """With what its texts are near to, all compared at once."""
     if meaning is None or not asked.items:
@@ -85,15 +94,15 @@ def _checkpoint(
         ToStore(one.wing, one.content, now if one.valid_from is None else one.valid_from)
         for one in asked.items
     ]
-    comparison = meaning.compared(texts, millionths(asked.dedup_threshold))
+    comparison = meaning.compared(texts, millionths(asked.dedup_threshold), report)
     return ComparedCheckpoint.model_construct(**dict(asked), comparison=comparison)
 
 
-def _embed(asked: EmbedAsks, meaning: Embeds | None) -> EmbedRun:
+def _embed(asked: EmbedAsks, meaning: Embeds | None, report: Report) -> EmbedRun:
     """Embed, slice by slice; what was embedded stays, whatever comes after."""
     if meaning is None:
         raise no_embedder()
-    done = meaning.work.run(asked.limit, retry_failed=asked.retry_failed)
+    done = meaning.work.run(asked.limit, retry_failed=asked.retry_failed, report=report)
     records = EmbedRecords(
         embedder=done.embedder,
         embedded=done.embedded,

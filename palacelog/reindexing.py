@@ -24,7 +24,8 @@ from domain.errors import Damaged, Incomplete, PalaceError, Refused, Unusable
 from domain.operation import Context, Operation
 from palacelog.bootstrap import House
 from palacelog.embedding import Embedding
-from palacelog.embedding_work import AT_ONCE_MAX, LOCK_SECONDS, Report, changed
+from palacelog.embedding_work import AT_ONCE_MAX, LOCK_SECONDS, changed
+from palacelog.prepare import Report
 from projections.vectors import folders
 from replay.crash_points import reach
 from replay.log import AT_ONCE

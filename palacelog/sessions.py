@@ -16,6 +16,7 @@ from domain import gate
 from domain.catalog import CATALOG
 from domain.operation import Context
 from palacelog.palace import Caller
+from palacelog.prepare import Report, silent
 
 KEY: Final = "idempotency_key"
 
@@ -76,17 +77,19 @@ class Session:
         arguments: Mapping[str, Any],
         mode: object = None,
         key: str | None = None,
+        report: Report = silent,
     ) -> dict[str, Any]:
         """Do one operation, as `Palace.call` does, and go on with the mode that it chose.
 
         Args:
             mode: see `asked`.
             key: the idempotency key of a write that brings none.
+            report: told how far a long operation has come.
         """
         entry = CATALOG.get(tool)
         if key is not None and entry is not None and KEY in entry.asks.model_fields:
             arguments = {KEY: key} | dict(arguments)
-        answer = self._caller.call(tool, arguments, self.asked(mode))
+        answer = self._caller.call(tool, arguments, self.asked(mode), report)
         if tool == gate.SET_MODE:
             self.go_on_with(answer["session_mode"])
         return answer

@@ -33,9 +33,7 @@ def _embed(context: typer.Context, given: Given) -> None:
     """
     invocation = asked_now(context)
     with bar("Embedding", unit="texts") as progress, invocation.house() as house:
-        if house.palace.embedding is not None:
-            house.palace.embedding.work.report = progress
-        answer = house.palace.call("embed", given, invocation.context())
+        answer = house.palace.call("embed", given, invocation.context(), progress)
     show(context, answer, "written")
     if answer["failed"]:
         error = _incomplete(answer)

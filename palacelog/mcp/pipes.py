@@ -26,7 +26,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from domain.operation import Context
 from palacelog.bootstrap import House, who
-from palacelog.mcp.server import Numbered, make_server
+from palacelog.mcp.asked import Numbered
+from palacelog.mcp.server import make_server
 from palacelog.mcp.streams import serve
 from palacelog.mcp.tools import Choice
 from palacelog.owner.frames import KEEP, MODE, PING, PONG

@@ -7,31 +7,33 @@ structured part, since hosts read either. May not know a transport.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import anyio
 import mcp_types as types
 import orjson
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 
 from domain.errors import PalaceError
+from palacelog.mcp import foreign, prompts, resources
+from palacelog.mcp.asked import Asked, SessionOf, called
+from palacelog.mcp.failing import foreseen, unforeseen
 from palacelog.mcp.instructions import INSTRUCTIONS
 from palacelog.mcp.tools import Choice, tools
-from palacelog.sessions import Session
 
-Asked = ServerRequestContext[Any, Any]
-SessionOf = Callable[[Asked], Session]
-
-MODE_META: Final = "palacelog/mode"
-"""In `_meta` of a request: the session mode of this request alone."""
 NEVER_STALE_MS: Final = 3_600_000
-_LISTS: Final[tuple[CacheableMethod, ...]] = ("tools/list", "server/discover")
+_LISTS: Final[tuple[CacheableMethod, ...]] = (
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "server/discover",
+)
 _FIXED: Final = {method: CacheHint(NEVER_STALE_MS, "public") for method in _LISTS}
+
+Page = types.PaginatedRequestParams | None
 
 
 def make_server(session_of: SessionOf, choice: Choice, prefix: str = "") -> Server[Any]:
@@ -43,7 +45,7 @@ def make_server(session_of: SessionOf, choice: Choice, prefix: str = "") -> Serv
         prefix: put before the name of each tool.
     """
     surface = _Surface(session_of, choice, prefix)
-    return Server(
+    server: Server[Any] = Server(
         "palacelog",
         version=version("palacelog"),
         title="palacelog",
@@ -52,17 +54,21 @@ def make_server(session_of: SessionOf, choice: Choice, prefix: str = "") -> Serv
         cache_hints=_FIXED,
         on_list_tools=surface.list_tools,
         on_call_tool=surface.call_tool,
+        on_list_resources=surface.list_resources,
+        on_list_resource_templates=surface.list_templates,
+        on_read_resource=surface.read_resource,
+        on_list_prompts=surface.list_prompts,
+        on_get_prompt=surface.get_prompt,
+        on_completion=surface.complete,
     )
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, _set_level)
+    server.middleware.append(foreseen)
+    return server
 
 
-class Numbered(NamedTuple):
-    """What a transport says of a line that it may bring again.
-
-    Attributes:
-        key: the same each time; the idempotency key of a write that brings none.
-    """
-
-    key: str
+async def _set_level(asked: Asked, _: types.SetLevelRequestParams) -> types.EmptyResult:
+    """Whatever the level: logs go to standard error, and none of them to a client."""
+    return types.EmptyResult()
 
 
 class _Surface:
@@ -72,25 +78,59 @@ class _Surface:
         self._session_of = session_of
         self._choice, self._prefix = choice, prefix
 
-    async def list_tools(
-        self, asked: Asked, _: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(self, asked: Asked, _: Page) -> types.ListToolsResult:
         """All tools on one page."""
         return types.ListToolsResult(tools=list(tools(self._choice, self._prefix)))
+
+    async def list_resources(self, asked: Asked, _: Page) -> types.ListResourcesResult:
+        """What has a fixed address."""
+        return types.ListResourcesResult(resources=list(resources.RESOURCES))
+
+    async def list_templates(self, asked: Asked, _: Page) -> types.ListResourceTemplatesResult:
+        """What has an address with an id in it."""
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def list_prompts(self, asked: Asked, _: Page) -> types.ListPromptsResult:
+        """All prompts on one page."""
+        return types.ListPromptsResult(prompts=prompts.prompts())
+
+    async def get_prompt(
+        self, asked: Asked, given: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """One prompt; it shows nothing of memory."""
+        return prompts.prompt(given.name, given.arguments or {}, self._prefix)
 
     async def call_tool(
         self, asked: Asked, given: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Do one operation. It runs on where the client gives up: it happens once or not at all."""
-        session = self._session_of(asked)
-        mode = (asked.meta or {}).get(MODE_META)
-        name = given.name.removeprefix(self._prefix)
-        key = asked.request.key if isinstance(asked.request, Numbered) else None
-        call = partial(session.call, name, given.arguments or {}, mode, key)
+        """Do one operation."""
+        name, arguments = given.name.removeprefix(self._prefix), given.arguments or {}
         try:
-            return answered(await anyio.to_thread.run_sync(call))
+            as_ours = foreign.ours(self._prefix, name, arguments)
+            return answered(await called(asked, self._session_of(asked), name, as_ours))
         except PalaceError as error:
-            return refused(error)
+            return refused(foreign.told(self._prefix, name, error))
+        except Exception as error:  # noqa: BLE001
+            return refused(unforeseen(given.name, error))
+
+    async def read_resource(
+        self, asked: Asked, given: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Read one resource, by the operation that shows it."""
+        try:
+            return await resources.read(given.uri, self._call_of(asked))
+        except PalaceError as error:
+            missing = resources.not_found(given.uri, error, asked.protocol_version)
+            raise (missing or error) from None
+
+    async def complete(
+        self, asked: Asked, given: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Complete an argument, by an operation that lists its values."""
+        return await resources.complete(given, self._call_of(asked))
+
+    def _call_of(self, asked: Asked) -> resources.Call:
+        return partial(called, asked, self._session_of(asked))
 
 
 def answered(answer: dict[str, Any]) -> types.CallToolResult:

@@ -16,6 +16,7 @@ from mcp_types import Tool, ToolAnnotations
 from domain.catalog import CATALOG, Entry
 from domain.gate import CONTROL, DESTRUCTIVE, READ
 from domain.operations.common import TIME_WORDS
+from palacelog.mcp.foreign import widened
 
 Choice = Literal["core", "all"]
 
@@ -75,7 +76,7 @@ def tools(choice: Choice, prefix: str = "") -> tuple[Tool, ...]:
 
 
 def _tool(entry: Entry, prefix: str, choice: Choice) -> Tool:
-    asks = small(entry.asks.model_json_schema())
+    asks = widened(prefix, entry.name, small(entry.asks.model_json_schema()))
     answers = small(entry.answers.model_json_schema(mode="serialization"))
     return Tool(
         name=prefix + entry.name,

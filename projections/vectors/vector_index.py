@@ -56,6 +56,7 @@ _CONTENT = Prepared(
 _HOLDS = Prepared(select(_texts.c.drawer_id).where(_texts.c.drawer_id == _B("drawer_id")))
 _COUNT = Prepared(select(func.count(func.distinct(_numbered.c.digest))))
 
+Report = Callable[[int, int], None]
 Stop = Callable[[], bool]
 
 
@@ -201,9 +202,9 @@ class VectorIndex:
             done += len(some) - len(self.cache.missing([digest for digest, _ in some]))
         return done
 
-    def embed_texts(self, texts: Sequence[str], stop: Stop) -> None:
+    def embed_texts(self, texts: Sequence[str], stop: Stop, report: Report) -> None:
         """Embed texts that are not stored yet, until done or told to stop; under the lock of
-        `lock_file`.
+        `lock_file`. Reports (embedded, to embed).
         """
         by_digest = {digest_of(text): text for text in texts}
         missing = self.cache.missing(list(by_digest))
@@ -212,6 +213,7 @@ class VectorIndex:
                 break
             some = missing[at : at + _WAITED_FOR]
             self._embed_slice([(digest, by_digest[digest]) for digest in some])
+            report(at + len(some), len(missing))
 
     def passages(self, text: str) -> list[Passage]:
         """What the embedder makes of a text, chunk by chunk; nothing of it is kept."""

@@ -60,3 +60,8 @@ def ada(fleet: Fleet, request: pytest.FixtureRequest) -> Device:
     """A palace that knows all there is; with an embedder where the operation tested needs one."""
     call = getattr(request.node, "callspec", None)
     return fleet.device("ada", **settings_for("" if call is None else call.params.get("tool", "")))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -274,10 +274,10 @@ def test_how_far_it_is_is_reported(eve: Device) -> None:
     for number in range(100):
         eve.add_drawer(**PLACE, content=f"Note {number}")
     reports: list[tuple[int, int]] = []
-    embedding = eve.house.palace.embedding
-    assert embedding is not None
-    embedding.work.report = lambda done, total: reports.append((done, total))
-    assert eve.embed()["embedded"] == 100
+    answer = eve.house.palace.call(
+        "embed", {}, report=lambda done, total: reports.append((done, total))
+    )
+    assert answer["embedded"] == 100
     assert reports == [(32, 100), (96, 100), (100, 100)]
 
 
@@ -487,16 +487,8 @@ def test_a_palace_that_is_closed_while_it_embeds_ends_at_once_and_goes_on_later(
     for number in range(100):
         eve.add_drawer(**PLACE, content=f"Note {number}")
     house = eve.house
-    embedding = house.palace.embedding
-    assert embedding is not None
-
-    def close_it(done: int, total: int) -> None:
-        embedding.work.report = lambda done, total: None
-        eve.close()
-
-    embedding.work.report = close_it
     with pytest.raises(PalaceError) as caught:
-        house.palace.call("embed", {})
+        house.palace.call("embed", {}, report=lambda done, total: eve.close())
     assert caught.value.code == "palacelog::palace::closed"
     with open_palace(eve.folder, vectors=WORDLLAMA) as again:
         assert again.palace.call("embed", {})["embedded"] == 68

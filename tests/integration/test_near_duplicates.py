@@ -175,8 +175,8 @@ def test_a_drawer_that_is_hidden_while_texts_are_compared_is_not_named(
     held = ada.add_drawer(**item(MOVED))["drawer_id"]
     compared = Embedding.compared
 
-    def slowly(self: Embedding, texts: Any, least: int) -> Any:
-        found = compared(self, texts, least)
+    def slowly(self: Embedding, *given: Any) -> Any:
+        found = compared(self, *given)
         assert found.of(0).drawers[0][0] == held
         ada.delete_drawer(drawer_id=held)
         return found
