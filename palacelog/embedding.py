@@ -11,7 +11,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -30,6 +29,7 @@ from projections.meaning import (
     UNAVAILABLE,
     UNREADABLE,
     Degraded,
+    Found,
     Groups,
     NearTo,
     Ranked,
@@ -182,13 +182,25 @@ class Embedding:
         """By words and by meaning."""
         from projections.vectors.hybrid import ranked
 
-        return self._ranked(reading, wish, partial(ranked, steps=self.steps))
+        def rank(index: VectorIndex) -> Sequence[Found] | None:
+            asking = index.asking(wish.query)
+            by_words = wish.by_words()  # while the question is embedded
+            question = asking()
+            if not question.readable:
+                return None
+            return ranked(reading, index, wish, by_words, question, self.steps)
+
+        return self._ranked(reading, rank)
 
     def semantic(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
         """By meaning alone."""
         from projections.vectors.semantic import ranked
 
-        return self._ranked(reading, wish, ranked)
+        def rank(index: VectorIndex) -> Sequence[Found] | None:
+            question = index.question(wish.query)
+            return ranked(reading, index, wish, question) if question.readable else None
+
+        return self._ranked(reading, rank)
 
     def state(self, reading: Reading) -> list[dict[str, Any]]:
         """Every index there is, how far it has come, and which of them answers; no model and no
@@ -250,14 +262,15 @@ class Embedding:
                 self._unrecorded = True
             return found
 
-    def _ranked(self, reading: Reading, wish: Wish, rank: Callable[..., Any]) -> Ranked | Degraded:
+    def _ranked(
+        self, reading: Reading, rank: Callable[[VectorIndex], Sequence[Found] | None]
+    ) -> Ranked | Degraded:
         def asked(ready: Ready) -> Ranked | Degraded:
-            index, degraded = ready
-            question = index.question(wish.query)
-            if not question.readable:
-                name = index.identity.short
+            name = ready.vectors.identity.short
+            found = rank(ready.vectors)
+            if found is None:
                 return Degraded(UNREADABLE, 0, f"{name} does not know the words of this question.")
-            return Ranked(rank(reading, index, wish, question), index.identity.short, degraded)
+            return Ranked(found, name, ready.degraded)
 
         return self._answered(reading, asked)
 

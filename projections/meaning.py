@@ -6,7 +6,7 @@ an embedder loads none, and answers by words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from domain.nearness import NO_EMBEDDER
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
     drawer_id: str
     score: int
-    signals: dict[str, float]
+    signals: Mapping[str, float]
 
 
 class Degraded(NamedTuple):
@@ -113,14 +113,14 @@ class Wish(NamedTuple):
     Attributes:
         query: without the authors that it names.
         authors: these, in comparable form.
-        by_words: what words found, best first.
+        by_words: looks up what words found, best first; in the thread of the reading.
         rarity: how rare each word of the question is, by its stem; see `queries.ranking`.
         max_distance: 1 - cosine that a hit may have; None for any.
     """
 
     query: str
     authors: Sequence[str]
-    by_words: Sequence[Found]
+    by_words: Callable[[], Sequence[Found]]
     rarity: Mapping[str, float]
     shown: Shown
     max_distance: float | None

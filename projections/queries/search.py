@@ -8,10 +8,11 @@ it could have been.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import orjson
-from sqlalchemy import bindparam, exists, literal_column, select
+from sqlalchemy import bindparam, exists, func, literal_column, select
 
 from domain.drawers import Superseding, Support, newest
 from domain.errors import Unusable
@@ -43,8 +44,12 @@ from projections.tokens import stem
 _B: Any = bindparam
 _numbered, _texts, _operations = tables.numbered, tables.texts, tables.operations
 _supersedings = BELIEFS[Superseding]
+_each = func.json_each(_B("drawer_ids")).table_valued("value", name="each")
+_id: Any = literal_column("each.value").label("drawer_id")
+_asked = select(_id).select_from(_each).cte("asked").prefix_with("MATERIALIZED")
 _ROWS = Prepared(
     select(
+        _texts.c.drawer_id,
         _texts.c.wing,
         _texts.c.room,
         _texts.c.content,
@@ -57,13 +62,13 @@ _ROWS = Prepared(
         *(showing.c[name] for name in Support._fields),
     )
     .select_from(
-        _texts.join(showing, showing.c.drawer_id == _texts.c.drawer_id).join(
-            _operations, _operations.c.op_id == showing.c.op_id
-        )
+        _asked.join(_texts, _texts.c.drawer_id == _asked.c.drawer_id)
+        .join(showing, showing.c.drawer_id == _texts.c.drawer_id)
+        .join(_operations, _operations.c.op_id == showing.c.op_id)
     )
-    .where(_texts.c.drawer_id == _B("drawer_id"), believed(showing))
+    .where(believed(showing))
 )
-_OF_TEXT: Final = 4
+_OF_TEXT: Final = 5
 _OF_ORIGIN: Final = _OF_TEXT + len(Origin._fields)
 
 
@@ -113,7 +118,7 @@ def find(reading: Reading, asked_for: SearchAsks) -> Page:
     """
     last = resume("search", reading, asked_for, asked_for.cursor, (int, str))
     sought = lexical.sought_of(reading, asked_for)
-    ranked = _by_meaning(reading, asked_for)
+    ranked = _by_meaning(reading, asked_for, sought)
     if isinstance(ranked, Ranked):
         return _page(ranked, asked_for, sought.words, last)
     if asked_for.max_distance is not None:
@@ -145,7 +150,9 @@ def _page(
     )
 
 
-def _by_meaning(reading: Reading, asked_for: SearchAsks) -> Ranked | Degraded | None:
+def _by_meaning(
+    reading: Reading, asked_for: SearchAsks, sought: lexical.Sought
+) -> Ranked | Degraded | None:
     """A ranking with meaning in it; None where words alone were asked for, or can be."""
     how, meaning = asked_for.ranking, reading.meaning
     if how == LEXICAL or (how == AUTO and meaning is None):
@@ -154,11 +161,12 @@ def _by_meaning(reading: Reading, asked_for: SearchAsks) -> Ranked | Degraded | 
         raise cannot(WITHOUT_EMBEDDER)
     authors = named(reading, asked_for.query)
     query = without(asked_for.query, authors)
-    sought = lexical.sought_of(reading, asked_for.model_copy(update={"query": query}))
+    if query != asked_for.query:
+        sought = lexical.sought_of(reading, asked_for.model_copy(update={"query": query}))
     wish = Wish(
         query,
         authors,
-        lexical.candidates(reading, sought) if how != SEMANTIC else (),
+        partial(lexical.candidates, reading, sought),
         ranking.rarities(reading, sought.words),
         ShownDrawers(reading, sought.filters, sought.given),
         asked_for.max_distance,
@@ -184,9 +192,9 @@ def expanded(reading: Reading, asked_for: SearchAsks, page: Page) -> list[dict[s
     """What lies beside the hits of a page."""
     looked_for = sought_in(asked_for.query, page.words)
     found = beside(reading, asked_for, [one.drawer_id for one in page.found])
+    told = lines(reading, [one.drawer_id for one in found], looked_for)
     return [
-        line(reading, one.drawer_id, looked_for)
-        | {"why": one.why, "through": one.through, "hit": one.hit}
+        told[one.drawer_id] | {"why": one.why, "through": one.through, "hit": one.hit}
         for one in found
     ]
 
@@ -195,10 +203,9 @@ def hits(
     reading: Reading, found: Sequence[Found], query: str, words: Sequence[Word]
 ) -> list[dict[str, Any]]:
     """What was found as answers show it."""
-    looked_for = sought_in(query, words)
+    told = lines(reading, [one.drawer_id for one in found], sought_in(query, words))
     return [
-        line(reading, one.drawer_id, looked_for)
-        | {"score": one.score / SCORE_UNIT, "signals": one.signals}
+        told[one.drawer_id] | {"score": one.score / SCORE_UNIT, "signals": dict(one.signals)}
         for one in found
     ]
 
@@ -208,13 +215,23 @@ def sought_in(query: str, words: Sequence[Word]) -> text.Sought:
     return text.sought(query, [(word.text, stem(word.text)) for word in words])
 
 
-def line(reading: Reading, drawer_id: str, looked_for: text.Sought) -> dict[str, Any]:
-    """A drawer as answers show it, with the part of its text that was looked for."""
-    rows = reading.rows(_ROWS, drawer_id=drawer_id)
+def lines(
+    reading: Reading, drawer_ids: Sequence[str], looked_for: text.Sought
+) -> dict[str, dict[str, Any]]:
+    """Drawers as answers show them, each with the part of its text that was looked for."""
+    rows: dict[str, list[tuple[Any, ...]]] = {}
+    for row in reading.rows(_ROWS, drawer_ids=orjson.dumps(list(drawer_ids)).decode()):
+        rows.setdefault(row[0], []).append(row)
+    return {drawer_id: _line(reading, own, looked_for) for drawer_id, own in rows.items()}
+
+
+def _line(
+    reading: Reading, rows: Sequence[tuple[Any, ...]], looked_for: text.Sought
+) -> dict[str, Any]:
     supports = [Support(*row[_OF_ORIGIN:]) for row in rows]
     now = newest(supports)
     row = next(row for row, support in zip(rows, supports, strict=True) if support is now)
-    wing, room, content, superseded = row[:_OF_TEXT]
+    drawer_id, wing, room, content, superseded = row[:_OF_TEXT]
     start, end = shown_interval(supports, reading.as_of)
     return {
         "drawer_id": drawer_id,

@@ -27,6 +27,7 @@ from projections.sqlite import checkpoint as move_wal
 from projections.sqlite import connect, end, is_open
 from projections.vectors.embedder import Bits, Identity, Passage, Vectors
 from projections.vectors.folders import CACHE_FILE, USE_FILE, fault_in, row_sum
+from projections.vectors.remembered import Remembered
 
 _SCHEMA: Final = "2"
 _AT_ONCE: Final = 500
@@ -43,6 +44,10 @@ _TABLES: Final = (
 )
 # Numbers are never used again, and a row of no text may be the last.
 _RETIRE: Final = "UPDATE passages SET digest = CAST(number AS BLOB) WHERE digest = ?"
+
+_COUNT_RETIRED: Final = (
+    "INSERT INTO about VALUES ('retired', '1') ON CONFLICT (name) DO UPDATE SET value = value + 1"
+)
 
 
 class Stored(NamedTuple):
@@ -72,6 +77,7 @@ class Cache:
         self.identity = identity
         self.folder = folder
         self._guard = threading.RLock()
+        self._remembered = Remembered()
         with ExitStack() as opened:
             self._used = _use(folder)
             if self._used >= 0:
@@ -116,7 +122,8 @@ class Cache:
     def attach(self, digest: bytes, op_id: str, passages: Sequence[Passage]) -> None:
         """Take what was given for a text, in place of what is held of it."""
         with self._writing() as cursor:
-            cursor.execute(_RETIRE, (digest,))
+            if cursor.execute(_RETIRE, (digest,)).rowcount > 0:
+                cursor.execute(_COUNT_RETIRED)
             _insert(cursor, digest, passages)
             cursor.execute("INSERT OR REPLACE INTO attached VALUES (?, ?)", (digest, op_id))
 
@@ -125,10 +132,7 @@ class Cache:
         with self._writing() as cursor:
             cursor.execute(_RETIRE, (digest,))
             cursor.execute("DELETE FROM attached WHERE digest = ?", (digest,))
-            cursor.execute(
-                "INSERT INTO about VALUES ('detached', '1')"
-                " ON CONFLICT (name) DO UPDATE SET value = value + 1"
-            )
+            cursor.execute(_COUNT_RETIRED)
 
     def attached(self) -> dict[bytes, str]:
         """The texts that vectors were given for, with the op_id of each."""
@@ -136,11 +140,11 @@ class Cache:
             rows = self._connection.execute("SELECT digest, op_id FROM attached").fetchall()
         return dict(rows)
 
-    def detached(self) -> int:
-        """How often a text lost what was held of it."""
+    def retired(self) -> int:
+        """How often a text lost what was held of it, whether other vectors came or none."""
         with self._guard:
             row = self._connection.execute(
-                "SELECT value FROM about WHERE name = 'detached'"
+                "SELECT value FROM about WHERE name = 'retired'"
             ).fetchone()
         return 0 if row is None else int(row[0])
 
@@ -176,19 +180,26 @@ class Cache:
             raise self._damaged("has lost rows that its index knows")
         return found
 
-    def passages(self, digests: Sequence[bytes]) -> dict[bytes, list[Passage]]:
+    def passages(self, digests: Sequence[bytes]) -> dict[bytes, Sequence[Passage]]:
         """What was made of some texts, chunk by chunk.
 
         Raises:
             Damaged: `palacelog::vectors::cache`, it is not what was written.
         """
+        version = self.retired()
+        found = self._remembered.of(digests, version)
+        read = self._read([one for one in digests if one not in found])
+        self._remembered.add(read, version)
+        return found | read
+
+    def _read(self, digests: Sequence[bytes]) -> dict[bytes, Sequence[Passage]]:
         select = f"SELECT {_WHOLE} FROM passages WHERE digest IN ({{}}) ORDER BY digest, chunk"
         found: dict[bytes, list[Passage]] = {}
         for row in self._of(digests, select):
             digest, vector, bits = self._checked(row)
             passage = Passage(np.frombuffer(vector, dtype=np.float32), self._bits(bits))
             found.setdefault(digest, []).append(passage)
-        return found
+        return dict(found)
 
     def after(self, number: int, limit: int) -> Stored:
         """At most `limit` rows behind one.

@@ -7,7 +7,7 @@ Source of steps and weights: README, "How search works", where the figures stand
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -34,17 +34,22 @@ LATER_WEIGHTS: Final = (0.2, 0.1, 0.05)
 NEIGHBOUR_CANDIDATES: Final = 2
 OTHER_AUTHOR: Final = 6.0
 ONLY_ASKS: Final = 1.5
-TEXTS_AT_ONCE: Final = 64
+TEXTS_AT_ONCE: Final = 256
 _SPREAD_MIN: Final = 1e-9
 
 
 def ranked(
-    reading: Reading, index: VectorIndex, wish: Wish, question: Question, steps: Steps
+    reading: Reading,
+    index: VectorIndex,
+    wish: Wish,
+    by_words: Sequence[Found],
+    question: Question,
+    steps: Steps,
 ) -> list[Found]:
     """All candidates, best first, equal scores by id."""
     near = nearest(reading, index, question.vector, wish.shown, CANDIDATES)
-    by_words = {one.drawer_id: one.signals["bm25"] for one in wish.by_words}
-    numbers = numbers_of_drawers(reading, list(by_words | near))
+    holding = {one.drawer_id: one.signals["bm25"] for one in by_words}
+    numbers = numbers_of_drawers(reading, list(holding | near))
     known = records(reading, numbers)
     beside = numbers_beside(known.values()) - known.keys() if steps.beside else ()
     if beside:
@@ -54,10 +59,10 @@ def ranked(
     if not found:
         return []
     judged = _judged(index, wish, question, found)
-    words = np.array([by_words.get(one.drawer_id, 0.0) for one in found])
+    words = np.array([holding.get(one.drawer_id, 0.0) for one in found])
     signals = {"bm25": words, "cosine": judged.angles}
     # What holds none of the words belongs to the list too, as far as there are other texts.
-    score = z(words, [*by_words.values(), *[0.0] * (len(near) - len(by_words))])
+    score = z(words, [*holding.values(), *[0.0] * (len(near) - len(holding))])
     angles = z(judged.angles, [cosine / COSINE_UNIT for cosine in near.values()])
     score += angles
     if steps.tokens:
@@ -219,11 +224,29 @@ def _found(
     signals: Mapping[str, Scores],
     max_distance: float | None,
 ) -> list[Found]:
-    names, columns = tuple(signals), [values.tolist() for values in signals.values()]
+    told = {name: values.tolist() for name, values in signals.items()}
     lines = [
-        Found(one.drawer_id, round(value * SCORE_UNIT), dict(zip(names, told, strict=True)))
-        for one, value, told in zip(found, score.tolist(), zip(*columns, strict=True), strict=True)
+        Found(one.drawer_id, round(value * SCORE_UNIT), _Signals(told, place))
+        for place, (one, value) in enumerate(zip(found, score.tolist(), strict=True))
     ]
     if max_distance is not None:
         lines = [one for one in lines if 1 - one.signals["cosine"] <= max_distance]
     return sorted(lines, key=lambda one: (-one.score, one.drawer_id))
+
+
+class _Signals(Mapping[str, float]):
+    """One candidate's signals; of most candidates nobody looks at them."""
+
+    __slots__ = ("_columns", "_place")
+
+    def __init__(self, columns: Mapping[str, Sequence[float]], place: int) -> None:
+        self._columns, self._place = columns, place
+
+    def __getitem__(self, name: str) -> float:
+        return self._columns[name][self._place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import Final
@@ -59,5 +60,10 @@ def are_messages(records: Sequence[Record]) -> bool:
 
 def only_asks(record: Record) -> bool:
     """Whether a short record ends with a question."""
-    told = _TELLING.findall(record.ending)
-    return bool(told) and told[-1] in _ASKS and record.length <= ASKING_CHARACTERS_MAX
+    return record.length <= ASKING_CHARACTERS_MAX and _ends_asking(record.ending)
+
+
+@lru_cache(maxsize=16_384)
+def _ends_asking(ending: str) -> bool:
+    told = _TELLING.findall(ending)
+    return bool(told) and told[-1] in _ASKS

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +34,7 @@ UNSAVED_MIN: Final = 1_000
 UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096
 _QUESTIONS_KEPT: Final = 64
+_ASKERS: Final = 2
 _WAITED_FOR: Final = 16
 """Texts in a slice that somebody waits for."""
 _REASON_MAX: Final = 500
@@ -84,13 +86,13 @@ class _Tried(NamedTuple):
     """How far texts were looked at, all of them either held or failed.
 
     Attributes:
-        detached: see `Cache.detached`.
+        retired: see `Cache.retired`.
         number: of the last of them.
         failed: the position of each that failed; they are looked at again.
     """
 
     log_id: str
-    detached: int
+    retired: int
     number: int
     failed: Mapping[bytes, int]
 
@@ -116,6 +118,7 @@ class VectorIndex:
         self._loading = threading.Lock()
         self._tried = _Tried("", 0, 0, {})
         self._taken: tuple[str, attached.Marks] | None = None
+        self._askers = ThreadPoolExecutor(_ASKERS, "palacelog-question")
         self._asked = lru_cache(_QUESTIONS_KEPT)(lambda text: self.embedder().question(text))
 
     @property
@@ -125,6 +128,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Close the files and let the embedder go."""
+        self._askers.shutdown(wait=True, cancel_futures=True)
         with self._loading:
             if self._embedder is not None:
                 self._embedder.close()
@@ -149,14 +153,18 @@ class VectorIndex:
         """What the embedder makes of a question; the last few are remembered."""
         return self._asked(text)
 
+    def asking(self, text: str) -> Callable[[], Question]:
+        """Begin to embed a question beside what the caller does; what is returned waits for it."""
+        return self._askers.submit(self.question, text).result
+
     def missing(
         self, cursor: sqlite3.Cursor, log_id: str, position: int = STILL_BELIEVED - 1
     ) -> Missing:
         """What it lacks of the texts that a snapshot of the views holds, up to a position."""
-        due, detached = self._due(cursor, log_id), self.cache.detached()
+        due, retired = self._due(cursor, log_id), self.cache.retired()
         tried = self._tried
-        if tried[:2] != (log_id, detached):
-            tried = _Tried(log_id, detached, 0, {})
+        if tried[:2] != (log_id, retired):
+            tried = _Tried(log_id, retired, 0, {})
         lacking = {one: tried.failed[one] for one in self.cache.missing(list(tried.failed))}
         failed = set(self.cache.failures(list(lacking)))
         number = tried.number
@@ -167,7 +175,7 @@ class VectorIndex:
             failed |= self.cache.failures(new).keys()
             number = rows[-1][0]
             if len(failed) == len(lacking):
-                self._tried = _Tried(log_id, detached, number, dict(lacking))
+                self._tried = _Tried(log_id, retired, number, dict(lacking))
         known = [one for one, at in lacking.items() if at <= position]
         wanted = dict.fromkeys([*due, *(one for one in known if one not in failed)])
         return Missing(list(wanted), [one for one in known if one in failed and one not in wanted])
@@ -215,7 +223,7 @@ class VectorIndex:
             self._embed_slice([(digest, by_digest[digest]) for digest in some])
             report(at + len(some), len(missing))
 
-    def passages(self, text: str) -> list[Passage]:
+    def passages(self, text: str) -> Sequence[Passage]:
         """What the embedder makes of a text, chunk by chunk; nothing of it is kept."""
         held = self.cache.passages([digest_of(text)])
         if held:

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 import faiss
 import numpy as np
+from numpy.typing import NDArray
 
 from palacelog.bootstrap import House, create_palace, open_palace
 from palacelog.embedding import Embedding
 from projections.sqlite import connect
 from projections.text import asked, chosen, expression
 from projections.tokens import tokens
-from projections.vectors.embedder import Embedder, Passage, batches
-from projections.vectors.maxsim import matches
+from projections.vectors.embedder import Embedder, Passage, Question, batches
 from projections.vectors.onnx import BATCH, THREADS, OnnxEmbedder
 from projections.vectors.vector_index import VectorIndex
 from replay.log import Log
@@ -256,7 +256,18 @@ def _parts(
     stated = expression(chosen(tokens(asked(query))))
     rows = connection.execute(_BARE, (stated, DEPTH)).fetchall()
     candidates = {*(near[0].tolist()), *(row[0] - 1 for row in rows)}
-    matches(question, [1.0] * len(question.tokens), [texts[one] for one in candidates])
+    _bare_matches(question, [texts[one] for one in candidates])
+
+
+def _bare_matches(question: Question, texts: Sequence[Sequence[Passage]]) -> NDArray[np.float32]:
+    """MaxSim as numpy has it in one go."""
+    asked = np.stack([one.vector for one in question.tokens])
+    bits = [np.concatenate([one.bits for one in passages]) for passages in texts]
+    ones = np.unpackbits(np.concatenate(bits), axis=1).astype(np.float32)
+    products = 2 * (asked @ ones.T) - asked.sum(axis=1)[:, None]
+    starts = np.cumsum([0, *[len(one) for one in bits[:-1]]])
+    found: NDArray[np.float32] = np.maximum.reduceat(products, starts, axis=1).sum(axis=0)
+    return found
 
 
 def _made_up(house: House) -> None:
@@ -294,13 +305,16 @@ def _beside_a_writer(house: House, questions: Sequence[str], writer: Texts) -> l
 
 
 def _start(path: Path) -> tuple[float, int]:
-    """Seconds from the start of a process to its first answer, and megabytes then."""
+    """Seconds from the start of a process to its first answer, and the most megabytes by then; what
+    `getrusage` tells of a new process is that of the one that started it.
+    """
     script = (
-        "import resource, sys; from pathlib import Path;"
+        "import re, sys; from pathlib import Path;"
         "from palacelog.bootstrap import open_palace\n"
         "with open_palace(Path(sys.argv[1]), vectors={'wait_seconds': 600}) as house:\n"
         "    house.palace.call('search', {'query': 'what is there'})\n"
-        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+        "    status = Path('/proc/self/status').read_text()\n"
+        "    print(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) // 1024)\n"
     )
     started = perf_counter()
     command = [sys.executable, "-c", script, str(path)]

@@ -19,6 +19,7 @@ from projections.vectors.cache import CACHE_FILE, Cache
 from projections.vectors.embedder import Identity, Passage, Vectors
 from projections.vectors.flat import COSINE_UNIT, INDEX_FILE, FlatIndex
 from projections.vectors.folders import index_file, read_about
+from projections.vectors.remembered import Remembered
 
 DIMENSION = 16
 TINY = Identity("tiny", "0" * 64, "1" * 64, DIMENSION, "mean", "l2", 8)
@@ -94,7 +95,7 @@ def test_what_is_given_takes_the_place_of_what_was_made_and_numbers_are_used_onc
     assert [number for number, _ in cache.numbers([digest(2)])] == [4]
     cache.detach(digest(2))
     assert cache.missing([digest(2)]) == [digest(2)]
-    assert (cache.attached(), cache.detached()) == ({}, 1)
+    assert (cache.attached(), cache.retired()) == ({}, 2)
     cache.store([(digest(2), [passage(rows[2])])])
     assert [number for number, _ in cache.numbers([digest(2)])] == [5]
     flat = FlatIndex(cache)
@@ -102,6 +103,31 @@ def test_what_is_given_takes_the_place_of_what_was_made_and_numbers_are_used_onc
     digests = cache.digests([1, 2, 3, 4, 5])
     assert [digests[number] for number in (1, 2, 5)] == [digest(0), digest(1), digest(2)]
     assert not {digests[3], digests[4]} & {digest(number) for number in range(3)}
+
+
+def test_what_another_process_puts_in_place_of_what_was_read_is_read_from_then_on(
+    cache: Cache,
+) -> None:
+    rows = filled(cache, 3)
+    assert cache.passages([digest(1)])[digest(1)][0].vector.tobytes() == rows[1].tobytes()
+    with closing(Cache(cache.folder, TINY, "tiny")) as other:
+        other.attach(digest(1), "op-1", [passage(rows[0])])
+        assert cache.passages([digest(1)])[digest(1)][0].vector.tobytes() == rows[0].tobytes()
+        other.detach(digest(1))
+    assert cache.passages([digest(1)]) == {}
+
+
+def test_what_is_remembered_is_what_was_asked_for_last_as_far_as_there_is_room() -> None:
+    one = [passage(vectors(1)[0])]
+    size = one[0].vector.nbytes + one[0].bits.nbytes
+    remembered = Remembered(2 * size)
+    remembered.add({digest(0): one, digest(1): one}, 0)
+    assert remembered.of([digest(0)], 0).keys() == {digest(0)}
+    remembered.add({digest(2): one}, 0)
+    assert remembered.of([digest(n) for n in range(3)], 0).keys() == {digest(0), digest(2)}
+    assert remembered.of([digest(0)], 1) == {}
+    remembered.add({digest(0): one}, 0)
+    assert remembered.of([digest(0)], 1) == {}
 
 
 def test_a_cache_of_another_embedder_is_refused(tmp_path: Path) -> None:
