@@ -4,6 +4,7 @@ PYTHON ?= python3
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 PACKAGES := domain projections replay palacelog
+SUITE := tests/conformance
 
 # Tests start hundreds of processes: none of them need compile what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,7 +23,7 @@ endef
 
 .PHONY: help
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
 setup: $(READY) ## Make .venv with the locked dependencies and the palacelog command
@@ -67,6 +68,14 @@ faults: setup ## Run the tests that kill, fill disks and flip bits
 .PHONY: simulate
 simulate: setup ## Run the random histories of several devices
 	$(call pytest_over,tests/simulation)
+
+$(SUITE)/node_modules/.ready: $(SUITE)/package.json $(SUITE)/package-lock.json
+	npm ci --prefix $(SUITE) --silent --no-audit --no-fund
+	@touch $@
+
+.PHONY: conformance
+conformance: setup $(SUITE)/node_modules/.ready ## Run the protocol's conformance suite (needs npm)
+	$(BIN)/python -m tests.conformance $(ARGS)
 
 .PHONY: bench
 bench: setup ## Measure speed, as ratios (small sizes: make bench ARGS=--quick)
