@@ -88,6 +88,32 @@ class VectorSettings(BaseModel):
     steps: RankingSteps = RankingSteps()
 
 
+class Serving(BaseModel):
+    """How a palace is served over HTTP.
+
+    Attributes:
+        host, port: where it listens; port 0 is any free one.
+        allow_hosts: names that requests may be for, with a port or for any; needed off loopback.
+        token_file: lines `sha256-hex name [mode]`, mode 0600; needed off loopback.
+        tls_cert, tls_key: PEM files; with them it speaks TLS.
+        calls_per_minute: of one token, or of one address.
+        body_seconds: how long the body of a request may take.
+        request_seconds: after that a call is answered as late; it runs on to its end.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", min_length=1)
+    port: int = Field(8377, ge=0, le=65_535)
+    allow_hosts: tuple[str, ...] = ()
+    token_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    calls_per_minute: int = Field(6_000, ge=1)
+    body_seconds: float = Field(30.0, gt=0, le=3600)
+    request_seconds: float = Field(120.0, gt=0, le=3600)
+
+
 class Settings(BaseSettings):
     """How this process uses a palace.
 
@@ -102,6 +128,7 @@ class Settings(BaseSettings):
         audit: what the audit trail keeps (`[audit]`, `PALACELOG_AUDIT__READS`).
         memory: how memory is kept (`[memory]`, `PALACELOG_MEMORY__MODE`).
         vectors: how texts are embedded (`[vectors]`, `PALACELOG_VECTORS__EMBEDDER`).
+        serve: how it is served over HTTP (`[serve]`, `PALACELOG_SERVE__PORT`).
     """
 
     model_config = SettingsConfigDict(
@@ -125,6 +152,7 @@ class Settings(BaseSettings):
     audit: Audit = Audit()
     memory: Memory = Memory()
     vectors: VectorSettings = VectorSettings()
+    serve: Serving = Serving()
 
     @field_validator("zone")
     @classmethod

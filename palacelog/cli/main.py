@@ -144,6 +144,7 @@ for _function, _panel in (
     (operations.call, "Memory"),
     (operations.tools, "Memory"),
     (serving.mcp, "Ways in"),
+    (serving.serve, "Ways in"),
     (replay.replay, "Between devices"),
     (palace.digest, "Between devices"),
     (palace.rebuild, "Safety"),

@@ -7,14 +7,17 @@ choose.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 import typer
 
+from palacelog.cli import output
 from palacelog.cli.invocation import Invocation, asked
 
 Tools = Annotated[
@@ -49,6 +52,57 @@ def mcp(
     who = replace(invocation.context(), client=invocation.settings().client)
     with invocation.house() as house:
         serve_stdio(Session(house.palace, who, remembers=True), tools, tool_prefix)
+
+
+def serve(
+    context: typer.Context,
+    host: Annotated[str | None, typer.Option(help="Listen at this address.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Listen at this port; 0: any free one.")
+    ] = None,
+    tools: Tools = "core",
+    tool_prefix: ToolPrefix = "",
+    token_file: Annotated[
+        Path | None, typer.Option(help="Who may call: lines `sha256-hex name [mode]`.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that requests may be for; repeatable.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="A certificate, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+) -> None:
+    """Serve programs and agents over HTTP: /mcp, /api and /healthz.
+
+    At the loopback address anyone on this machine may call. At any other it does not start without
+    tokens and the names that it answers for. What is not given is as the settings say.
+
+    Examples:
+      palacelog serve
+      palacelog --mode read_only serve --port 0
+      palacelog serve --host 0.0.0.0 --token-file tokens --allow-host palace.example
+    """
+    chosen = {
+        "host": host, "port": port, "token_file": token_file, "allow_hosts": allow_host,
+        "tls_cert": tls_cert, "tls_key": tls_key,
+    }  # fmt: skip
+    given = {name: value for name, value in chosen.items() if value is not None}
+    invocation = asked(context)
+    invocation.timeless("serve")
+    from palacelog.bootstrap import open_palace
+    from palacelog.serve import serve as serve_palace
+    from palacelog.serve import tokens_of
+    from palacelog.settings import load
+
+    tokens_of(load(invocation.folder, serve=given or None).serve)
+    house = open_palace(invocation.folder, embeds=True, serve=given or None, **invocation.who)
+
+    def ready(url: str) -> None:
+        output.show(invocation.as_json, {"url": url})
+        sys.stdout.flush()
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
+    with house:
+        serve_palace(house, choice=tools, prefix=tool_prefix, ready=ready)
 
 
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:

@@ -45,7 +45,7 @@ def test_there_are_the_commands_that_are_promised() -> None:
         "kg add", "kg query", "kg timeline", "kg invalidate", "kg supersede", "kg declare",
         "kg conflicts", "kg resolve",
         "audit", "audit trail", "audit show", "audit why", "audit diff", "audit sql",
-        "audit export", "audit plot", "mcp",
+        "audit export", "audit plot", "mcp", "serve",
     }  # fmt: skip
     found = {" ".join(path) for path in commands()} - {"", *GROUPS}
     assert found == promised

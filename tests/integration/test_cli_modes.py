@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": (CONTROL, ""),
     "tools": (CONTROL, ""),
 }
-ELSEWHERE = {"init", "demo", "audit plot", "mcp"}
+ELSEWHERE = {"init", "demo", "audit plot", "mcp", "serve"}
 """They make a palace of their own, need what is not always installed, or hold a mode for all that
 is asked of them.
 """

@@ -174,11 +174,15 @@ OUTWARD = [
     ("duckdb", "replay.c", "import duckdb"),
     ("duckdb", "projections.b", "from duckdb import connect"),
     ("faiss", "projections.c", "import faiss"),
+    ("fastapi", "palacelog.e", "from fastapi import FastAPI"),
+    ("limits", "palacelog.f", "import limits"),
     ("mcp", "palacelog.d", "import mcp.server"),
     ("mcp_types", "replay.e", "from mcp_types import Tool"),
     ("onnxruntime", "palacelog.b", "import onnxruntime"),
+    ("starlette", "palacelog.g", "from starlette.routing import Route"),
     ("safetensors", "replay.d", "from safetensors.numpy import load"),
     ("tokenizers", "projections.d", "from tokenizers import Tokenizer"),
+    ("uvicorn", "palacelog.h", "import uvicorn"),
 ]
 
 
@@ -198,6 +202,12 @@ def test_contracts_tell_each_import_that_breaks_them(tmp_path: Path) -> None:
     (tmp_path / "palacelog/mcp").mkdir()
     (tmp_path / "palacelog/mcp/__init__.py").touch()
     (tmp_path / "palacelog/mcp/server.py").write_text("import mcp.server, mcp_types\n")
+    (tmp_path / "palacelog/rest").mkdir()
+    (tmp_path / "palacelog/rest/__init__.py").touch()
+    (tmp_path / "palacelog/rest/app.py").write_text("import fastapi, starlette\n")
+    (tmp_path / "palacelog/http").mkdir()
+    (tmp_path / "palacelog/http/__init__.py").touch()
+    (tmp_path / "palacelog/http/server.py").write_text("import h11, limits, uvicorn\n")
     assert lint_imports(tmp_path).returncode == 0
 
     for _, module, line in OUTWARD:

@@ -1,0 +1,91 @@
+"""The first to see a request and the last to see its answer: its id, its log line, its fault.
+
+Protects secrets: the line says what was called and how it ended, never a path as it was asked for,
+a query, a token or a text; and what went wrong inside is told to nobody in its own words.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from typing import Final
+
+from domain.catalog import CATALOG
+from palacelog.http.asgi import App, Message, Receive, Scope, Send, TurnedAway, header, tell
+from palacelog.http.visitors import visitor_of
+from palacelog.system import System
+
+LOG: Final = logging.getLogger("palacelog.access")
+_SANE: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_METHODS: Final = frozenset({"GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"})
+
+
+class Outermost:
+    """Gives each request an id, and notes how it ended."""
+
+    def __init__(self, app: App) -> None:
+        """Stand before everything."""
+        self._app, self._system = app, System()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        id, status, begun = self._id(scope), 0, self._system.now()
+
+        async def named(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id.encode())]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, named)
+        except Exception as fault:  # noqa: BLE001 - nobody else would answer
+            LOG.error("%s fault %s", id, _where(fault))
+            if status == 0:
+                await tell(named, _fault(id), close=True)
+        finally:
+            milliseconds = (self._system.now() - begun) // 1_000
+            LOG.info(
+                "%s %s %s %s %s %dms",
+                id,
+                visitor_of(scope).name or "-",
+                scope["method"] if scope["method"] in _METHODS else "-",
+                _called(scope),
+                status or "-",
+                milliseconds,
+            )
+
+    def _id(self, scope: Scope) -> str:
+        said = header(scope, b"x-request-id")
+        sane = len(said) == 1 and _SANE.fullmatch(said[0])
+        return said[0] if sane else self._system.nonce().hex()
+
+
+def _called(scope: Scope) -> str:
+    """What was called, in the house's own words; a path may hold names out of the palace."""
+    path: str = getattr(scope.get("route"), "path", "-")
+    tool = scope.get("path_params", {}).get("tool")
+    return path.replace("{tool}", tool) if tool in CATALOG else path
+
+
+def _where(fault: Exception) -> str:
+    """The kind of a fault and where it came up; its text may hold anything."""
+    frames = traceback.extract_tb(fault.__traceback__)
+    last = frames[-1] if frames else None
+    place = "?" if last is None else f"{last.name}:{last.lineno}"
+    return f"{type(fault).__name__} in {place}"
+
+
+def _fault(id: str) -> TurnedAway:
+    return TurnedAway(
+        500,
+        "fault",
+        "The server failed.",
+        f"Look for {id} in its log, and report it. A write may have been made: repeat it with its "
+        "idempotency key.",
+    )

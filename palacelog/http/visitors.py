@@ -1,0 +1,77 @@
+"""Who asks over HTTP, and how much memory a request may use.
+
+Protects a ceiling: of what a person allowed (the palace's settings, a token, a header) the least
+holds. May not refuse an operation: that is the gate's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from domain import gate
+from domain.errors import invalid
+from domain.operation import Context
+from palacelog.http.asgi import Scope, header
+
+MODE_HEADER: Final = "X-Palacelog-Mode"
+CASTLE_MODE_HEADER: Final = "X-MemCastle-Mode"
+_KEY: Final = "palacelog.visitor"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks.
+
+    Attributes:
+        name: of the token; None where nobody needs one.
+        mode: the most memory that the token allows.
+    """
+
+    name: str | None
+    mode: str = gate.FULL
+
+
+def admit(scope: Scope, visitor: Visitor) -> None:
+    """Note who makes a request."""
+    scope[_KEY] = visitor
+
+
+def visitor_of(scope: Scope) -> Visitor:
+    """Who makes a request; nobody known where nothing was noted."""
+    found = scope.get(_KEY)
+    return found if isinstance(found, Visitor) else Visitor(None)
+
+
+def context_of(scope: Scope, context: Context) -> Context:
+    """Who asks, and the most memory that the request may use.
+
+    Args:
+        context: of the palace's settings.
+    """
+    visitor = visitor_of(scope)
+    return replace(
+        context,
+        principal=visitor.name or context.principal,
+        session_mode=least(context.session_mode, visitor.mode),
+    )
+
+
+def mode_asked(scope: Scope) -> str | None:
+    """The session mode that the headers ask for; None where they ask for none.
+
+    Raises:
+        InvalidInput: it is none, or they ask for several.
+    """
+    names = (MODE_HEADER, CASTLE_MODE_HEADER)
+    said = {value for name in names for value in header(scope, name.lower().encode())}
+    if len(said) > 1:
+        raise invalid(
+            MODE_HEADER, "is given more than once, and differs", f"Send one of {', '.join(names)}."
+        )
+    return gate.session_mode(said.pop()) if said else None
+
+
+def least(*modes: str) -> str:
+    """The mode that allows the least memory."""
+    return max(modes, key=gate.SESSION_MODES.index)

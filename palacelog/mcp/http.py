@@ -1,0 +1,85 @@
+"""The server over HTTP, in both eras: sessions that `initialize` began, and requests by themselves.
+
+Protects a session's own choice: the mode that it chose is remembered as long as its connection
+lives. What a person allowed (settings, token, `X-Palacelog-Mode`) is the most that it can choose; a
+request without a session remembers nothing. A session can be used with the token that began it
+alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.connection import Connection
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from domain.errors import PalaceError
+from palacelog.bootstrap import House, who
+from palacelog.http.asgi import Receive, Scope, Send, tell
+from palacelog.http.bodies import BODY_BYTES_MAX
+from palacelog.http.visitors import context_of, least, mode_asked, visitor_of
+from palacelog.mcp.asked import Asked
+from palacelog.mcp.server import make_server
+from palacelog.mcp.tools import Choice
+from palacelog.sessions import Session
+
+
+class McpOverHttp:
+    """The protocol at one path."""
+
+    def __init__(self, house: House, choice: Choice, prefix: str = "") -> None:
+        """Answer out of a palace that stays open meanwhile."""
+        self._house = house
+        self._context = who(house.settings)
+        self._chosen: MutableMapping[Connection, str] = WeakKeyDictionary()
+        self._manager = StreamableHTTPSessionManager(
+            make_server(self._session_of, choice, prefix), max_request_body_size=BODY_BYTES_MAX
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Sessions can be begun within, and end at its end."""
+        async with self._manager.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        try:
+            mode_asked(scope)
+        except PalaceError as error:
+            await tell(send, error)
+            return
+        name = visitor_of(scope).name
+        if name is not None:
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        await self._manager.handle_request(scope, receive, send)
+
+    def _session_of(self, asked: Asked) -> Session:
+        """The session of one request, with what it chose before."""
+        scope: Scope = asked.request.scope  # type: ignore[union-attr]
+        context = context_of(scope, self._context)
+        ceiling = least(context.session_mode, mode_asked(scope) or context.session_mode)
+        context = replace(context, session_mode=ceiling)
+        if asked.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return Session(self._house.palace, context, remembers=False)
+        # The SDK hands out no other name of what lives exactly as long as the session.
+        connection = asked.session._connection
+        id: Any = asked.request.headers.get(MCP_SESSION_ID_HEADER)  # type: ignore[union-attr]
+        context = replace(context, session=id or context.session)
+
+        def changed(mode: str) -> None:
+            self._chosen[connection] = mode
+
+        session = Session(self._house.palace, context, remembers=True, changed=changed)
+        chosen = self._chosen.get(connection)
+        if chosen is not None:
+            session.go_on_with(least(chosen, ceiling))
+        return session

@@ -1,0 +1,160 @@
+"""The log as pages and as a live stream: identifiers alone, never content.
+
+Protects readers from each other and writers from readers: what is new is looked for a few times a
+second, in a thread, and each portion is noted in the audit trail as a read. A read for the gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Any, Final
+
+import orjson
+from fastapi import Request, Response
+from starlette.responses import StreamingResponse
+
+from domain import gate
+from domain.errors import InvalidInput, PalaceError, Refused, invalid
+from domain.instants import show
+from domain.operation import Context, Operation
+from palacelog.http.asgi import header
+from palacelog.rest.calling import Calling, in_thread, told
+
+LOOK_SECONDS: Final = 0.2
+HEARTBEAT_SECONDS: Final = 15.0
+AT_ONCE: Final = 200
+_TOOL: Final = "log_entries"
+
+
+class Entries:
+    """The log of one palace, for those who may read it."""
+
+    def __init__(self, calling: Calling) -> None:
+        """Read the palace that requests are answered out of."""
+        self._calling = calling
+        self._log = calling.house.log
+        self._trail = calling.house.palace.trail
+
+    async def page(self, request: Request) -> Response:
+        """One page of the log."""
+        asked = _asked(request, {"after": 0, "limit": AT_ONCE})
+        if not 1 <= asked["limit"] <= AT_ONCE:
+            raise invalid("limit", f"is not 1 to {AT_ONCE}")
+        who = self._calling.context(request)
+
+        def read() -> dict[str, Any]:
+            self._check(who)
+            entries = self._portion(asked["after"], asked["limit"], who)
+            return {
+                "log_id": self._log.log_id,
+                "position": self._log.position(),
+                "entries": entries,
+                "after": entries[-1]["position"] if entries else asked["after"],
+            }
+
+        return told(await in_thread(read))
+
+    async def stream(self, request: Request) -> Response:
+        """The log from a position on, as server-sent events; an event's id is its position."""
+        asked = _asked(request, {"after": -1})
+        who = self._calling.context(request)
+        after = _resumed(request)
+        if after is None:
+            after = asked["after"]
+
+        def begin() -> int:
+            self._check(who)
+            newest = self._log.position()
+            if after > newest:
+                raise InvalidInput(
+                    "input::invalid",
+                    f"`after` is {after}, and this log ends at {newest}.",
+                    "Begin again: the log is another one, or was restored.",
+                )
+            return newest if after < 0 else after
+
+        position = await in_thread(begin)
+        return StreamingResponse(
+            self._events(position, who),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        )
+
+    async def _events(self, position: int, who: Context) -> AsyncIterator[bytes]:
+        about = {"log_id": self._log.log_id, "after": position}
+        yield b"event: log\ndata: " + orjson.dumps(about) + b"\n\n"
+        quiet = 0.0
+        while True:
+            try:
+                portion = await in_thread(partial(self._portion, position, AT_ONCE, who))
+            except PalaceError as error:
+                yield b"event: error\ndata: " + orjson.dumps(error.as_answer()) + b"\n\n"
+                return
+            for entry in portion:
+                position = entry["position"]
+                yield b"id: %d\nevent: entry\ndata: %s\n\n" % (position, orjson.dumps(entry))
+            if portion:
+                quiet = 0.0
+                continue
+            if quiet >= HEARTBEAT_SECONDS:
+                yield b": here\n\n"
+                quiet = 0.0
+            await asyncio.sleep(LOOK_SECONDS)
+            quiet += LOOK_SECONDS
+
+    def _check(self, who: Context) -> None:
+        """That this may be read; a refusal is noted."""
+        try:
+            gate.check(_TOOL, gate.READ, who.session_mode)
+        except Refused as refusal:
+            self._trail.refused(_TOOL, {}, who, refusal)
+            raise
+
+    def _portion(self, after: int, limit: int, who: Context) -> list[dict[str, Any]]:
+        """What is behind a position; noted, if it is anything."""
+        self._log.check_file()
+        found = self._log.after(after, limit)
+        if not found:
+            return []
+        entries = [_entry(one) for one in found]
+        with self._trail.noting(_TOOL, {"after": after}, who) as seen:
+            about = {"log_id": self._log.log_id, "position": found[-1].position}
+            seen.update(about, operations=[{"op_id": one["op_id"]} for one in entries])
+        return entries
+
+
+def _entry(operation: Operation) -> dict[str, Any]:
+    header = operation.header
+    return {
+        "position": operation.position,
+        "op_id": header.op_id,
+        "tool": header.tool,
+        "device": header.origin_device,
+        "stream": header.stream,
+        "local_seq": header.local_seq,
+        "recorded_at": show(header.recorded_at),
+    }
+
+
+def _asked(request: Request, known: dict[str, int]) -> dict[str, int]:
+    """The numbers in the query."""
+    found = dict(known)
+    for name, text in request.query_params.multi_items():
+        if name not in known:
+            raise invalid(name, "is not an argument here", "See the OpenAPI document.")
+        found[name] = _position(name, text)
+    return found
+
+
+def _resumed(request: Request) -> int | None:
+    """The position that a client saw last."""
+    said = header(request.scope, b"last-event-id")
+    return _position("Last-Event-ID", said[0]) if said else None
+
+
+def _position(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise invalid(name, "is no position", "Give a whole number from 0 on.")
+    return int(text)

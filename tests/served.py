@@ -1,0 +1,89 @@
+"""A palace that is served over HTTP, by the real server in a thread of the test.
+
+with serving(ada.house) as served:
+    served.get("/api/status")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from palacelog.bootstrap import House
+from palacelog.http.server import Server, listening, url_of
+from palacelog.serve import Guarded, tokens_of
+
+TOKENS = {"ada": ("ada-secret", "full"), "bob": ("bob-secret", "read_only"),
+          "eve": ("eve-secret", "disabled")}  # fmt: skip
+
+
+def token_file(folder: Path) -> Path:
+    """A token file with everyone of `TOKENS`."""
+    file = folder / "tokens"
+    file.write_text(
+        "# who may call\n"
+        + "".join(
+            f"{sha256(token.encode()).hexdigest()} {name} {mode}\n"
+            for name, (token, mode) in TOKENS.items()
+        )
+    )
+    file.chmod(0o600)
+    return file
+
+
+def bearer(name: str) -> dict[str, str]:
+    """The header of somebody with a token."""
+    return {"authorization": f"Bearer {TOKENS[name][0]}"}
+
+
+class Served(httpx2.Client):
+    """A client of a server, and the server."""
+
+    def __init__(self, url: str, server: Server, thread: threading.Thread) -> None:
+        super().__init__(base_url=url, timeout=60)
+        self.url, self.server, self.thread = url, server, thread
+        self.port = int(url.rpartition(":")[2])
+
+    def call(self, tool: str, arguments: dict[str, Any], **more: Any) -> httpx2.Response:
+        """Any operation."""
+        return self.post(f"/api/call/{tool}", json=arguments, **more)
+
+    def stop(self) -> None:
+        """As a signal would."""
+        self.server.should_exit = True
+        self.thread.join()
+
+
+@contextmanager
+def serving(house: House, prefix: str = "") -> Iterator[Served]:
+    """A server of a palace, as its settings say but at any free port."""
+    guarded = Guarded(house, tokens_of(house.settings.serve), "all", prefix)
+    made = listening("127.0.0.1", 0)
+    server = Server(guarded.app, cert=None, key=None, on_stop=guarded.stop)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[made])))
+    thread.start()
+    with Served(url_of(made, tls=False), server, thread) as served:
+        try:
+            yield served
+        finally:
+            served.stop()
+            made.close()
+
+
+def error_of(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
+    """The error that an answer tells of, after its shape was checked."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    told: dict[str, Any] = answer.json()
+    assert told.keys() <= {"error", "code", "help", "position"}
+    assert told["code"] == f"palacelog::{code}", told
+    assert told["error"]
+    assert told["help"]
+    return told
