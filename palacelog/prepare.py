@@ -6,7 +6,6 @@ write lock, and what came of it goes on as arguments. May not decide anything.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -27,6 +26,7 @@ from domain.operations.embedding import (
     NotEmbedded,
 )
 from domain.operations.filing import CheckpointAsks, ComparedCheckpoint, NoteAsks
+from palacelog.places import NOTES, nearest, wing_of
 
 if TYPE_CHECKING:
     from palacelog.embedding_work import Work
@@ -39,8 +39,6 @@ def silent(done: int, total: int) -> None:
     """A report to nobody."""
 
 
-PLACE_FILE: Final = "palacelog.toml"
-NOTES: Final = "notes"
 _NAME: Final = TypeAdapter(PlaceName)
 
 
@@ -127,27 +125,14 @@ def _note(asked: NoteAsks) -> NoteAsks:
     """Where notes of the working folder go: the nearest palacelog.toml, else the folder's name."""
     if asked.wing is not None and asked.room is not None:
         return asked
-    said = _nearest(Path.cwd())
-    wing = asked.wing or said.get("wing") or Path.cwd().name or NOTES
+    said = nearest(Path.cwd())
+    wing = asked.wing or wing_of(Path.cwd(), said)
     return asked.model_copy(
         update={
             "wing": _place("wing", wing),
             "room": asked.room or _place("room", said.get("room", NOTES)),
         }
     )
-
-
-def _nearest(folder: Path) -> dict[str, Any]:
-    for one in (folder, *folder.parents):
-        try:
-            return tomllib.loads((one / PLACE_FILE).read_text("utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except (ValueError, OSError) as error:
-            raise invalid(
-                PLACE_FILE, f"in {one} cannot be read: {error}", "Correct it, or name the wing."
-            ) from None
-    return {}
 
 
 def _place(field: str, name: Any) -> str:

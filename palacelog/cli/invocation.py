@@ -66,9 +66,12 @@ class Invocation:
     @property
     def folder(self) -> Path:
         """The palace's folder."""
-        from palacelog.settings import default_folder
+        palace = self.palace
+        if palace is None:
+            from palacelog.settings import default_folder
 
-        return (self.palace or default_folder()).expanduser().resolve()
+            palace = default_folder()
+        return palace.expanduser().resolve()
 
     def settings(self) -> Settings:
         """The settings of the palace, these options included."""

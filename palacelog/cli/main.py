@@ -18,6 +18,8 @@ from palacelog.cli import (
     backups,
     demo,
     facts,
+    hooking,
+    integrating,
     log,
     memory,
     operations,
@@ -155,6 +157,8 @@ for _function, _panel in (
 ):
     app.command(rich_help_panel=_panel)(_function)
 app.command(rich_help_panel="Memory")(tail.tail)
+app.command(hidden=True, context_settings=hooking.LENIENT)(hooking.hook)
+app.add_typer(integrating.app, name="integrate", rich_help_panel="Ways in")
 app.add_typer(facts.app, name="kg", rich_help_panel="Memory")
 app.add_typer(log.app, name="log", rich_help_panel="Memory")
 app.add_typer(audit.app, name="audit", rich_help_panel="Memory")

@@ -17,7 +17,7 @@ from palacelog.cli.main import app
 from tests.command_line import COMMAND, ROOT, CommandLine, new_line
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
-GROUPS = ("log", "outbox", "kg", "diary")
+GROUPS = ("log", "outbox", "kg", "diary", "integrate")
 ENGINE = ("sqlalchemy", "eventsourcing", "pydantic_settings", "domain.catalog", "palacelog.palace")
 
 
@@ -46,6 +46,7 @@ def test_there_are_the_commands_that_are_promised() -> None:
         "kg conflicts", "kg resolve",
         "audit", "audit trail", "audit show", "audit why", "audit diff", "audit sql",
         "audit export", "audit plot", "mcp", "serve",
+        "integrate install", "integrate remove", "integrate status", "integrate print", "hook",
     }  # fmt: skip
     found = {" ".join(path) for path in commands()} - {"", *GROUPS}
     assert found == promised

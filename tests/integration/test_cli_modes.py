@@ -65,9 +65,20 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "status": (CONTROL, ""),
     "tools": (CONTROL, ""),
 }
-ELSEWHERE = {"init", "demo", "audit plot", "mcp", "serve"}
-"""They make a palace of their own, need what is not always installed, or hold a mode for all that
-is asked of them.
+ELSEWHERE = {
+    "init",
+    "demo",
+    "audit plot",
+    "mcp",
+    "serve",
+    "hook",
+    "integrate install",
+    "integrate print",
+    "integrate remove",
+    "integrate status",
+}
+"""They make a palace of their own, need what is not always installed, hold a mode for all that is
+asked of them, are turned down by a label, or open no palace.
 """
 MODES = {"read_only": {READ, CONTROL}, "disabled": {CONTROL}}
 

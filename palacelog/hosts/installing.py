@@ -1,0 +1,154 @@
+"""An integration is put in, taken out and looked at, part by part.
+
+Protects what was there: all files are read and all texts made before the first is written, a file
+is kept beside before its first change, and removing puts back what that copy holds. Doing it twice
+is doing it once. May not know a host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from palacelog.hosts import files
+from palacelog.hosts.jsonc import NotEditable
+from palacelog.hosts.parts import OwnFile, Part
+
+CURRENT: Final = "current"
+OUTDATED: Final = "outdated"
+ABSENT: Final = "absent"
+
+
+class Change(NamedTuple):
+    """What becomes of one file.
+
+    Attributes:
+        action: `create`, `change`, `remove`, `restore` (byte for byte as it was) or `keep`.
+        seen: what the file holds; None where there is none.
+        made: what it shall hold; None where there shall be none.
+        keep: write the copy beside it first.
+    """
+
+    part: Part
+    action: str
+    seen: str | None
+    made: str | None
+    keep: bool = False
+
+    def told(self) -> dict[str, str]:
+        """As a person is told of it."""
+        return {"part": self.part.name, "file": str(self.part.path), "action": self.action}
+
+
+class Standing(NamedTuple):
+    """How a part stands.
+
+    Attributes:
+        state: `current`, `outdated`, or `absent`.
+        found: what stands there.
+    """
+
+    part: Part
+    state: str
+    found: Any
+
+
+def to_install(parts: Sequence[Part]) -> list[Change]:
+    """What putting parts in changes; nothing is written.
+
+    Raises:
+        Unusable: `palacelog::integration::unreadable`; a file is foreign or cannot be edited.
+    """
+    return [_to_put(part) if part.value is not None else _to_drop(part) for part in parts]
+
+
+def to_remove(parts: Sequence[Part]) -> list[Change]:
+    """What taking parts out changes; nothing is written.
+
+    Raises:
+        Unusable: as `to_install`.
+    """
+    return [_to_drop(part) for part in parts]
+
+
+def carry_out(changes: Iterable[Change]) -> None:
+    """Write what was made.
+
+    Raises:
+        Refused: somebody changed a file meanwhile.
+        Unusable: a file cannot be written.
+    """
+    for one in changes:
+        path, backup = one.part.path, files.backup_of(one.part.path)
+        if one.keep and one.seen is not None:
+            files.write(backup, one.seen, files.read(backup))
+            backup.chmod(path.stat().st_mode & 0o777)
+        if one.seen != one.made:
+            if one.made is not None:
+                files.write(path, one.made, one.seen)
+            elif one.seen is not None:
+                files.remove(path, one.seen)
+        if one.action in ("restore", "remove"):
+            backup.unlink(missing_ok=True)
+            _tidy(one.part)
+
+
+def standing(parts: Sequence[Part]) -> list[Standing]:
+    """How parts stand.
+
+    Raises:
+        Unusable: as `to_install`.
+    """
+    found: list[Standing] = []
+    for part in parts:
+        _, there = _look(part)
+        state = ABSENT if there is None else CURRENT if there == part.value else OUTDATED
+        found.append(Standing(part, state, there))
+    return found
+
+
+def _look(part: Part) -> tuple[str | None, Any]:
+    """The text of a part's file, and what stands in it."""
+    text = files.read(part.path)
+    try:
+        return text, None if text is None else part.find(text)
+    except NotEditable as error:
+        raise files.unreadable(part.path, str(error)) from None
+
+
+def _to_put(part: Part) -> Change:
+    text, found = _look(part)
+    if found == part.value:
+        return Change(part, "keep", text, text)
+    try:
+        made = part.put(text or "", part.value)
+    except NotEditable as error:
+        raise files.unreadable(part.path, str(error)) from None
+    ours = isinstance(part, OwnFile)
+    keep = not ours and (found is None or not files.backup_of(part.path).exists())
+    return Change(part, "create" if text is None else "change", text, made, keep)
+
+
+def _to_drop(part: Part) -> Change:
+    text, found = _look(part)
+    if text is None or found is None:
+        return Change(part, "keep", text, text)
+    before = files.read(files.backup_of(part.path))
+    try:
+        stood = None if before is None else part.find(before)
+        if before is not None and part.put(before, found) == text:
+            return Change(part, "restore", text, before)
+        made = part.drop(text, before) if stood is None else part.put(text, stood)
+    except NotEditable as error:
+        raise files.unreadable(part.path, str(error)) from None
+    return Change(part, "remove", text, made)
+
+
+def _tidy(part: Part) -> None:
+    """Remove the folder of a skill once it is empty: it was made for that file alone."""
+    folder: Path = part.path.parent
+    if part.name == "skill":
+        with suppress(OSError):
+            folder.rmdir()
