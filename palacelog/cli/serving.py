@@ -19,6 +19,7 @@ import typer
 
 from palacelog.cli import output
 from palacelog.cli.invocation import Invocation, asked
+from palacelog.wire import take
 
 Tools = Annotated[
     Literal["core", "all"],
@@ -46,12 +47,13 @@ def mcp(
     invocation = asked(context)
     if not in_process:
         _become_a_pipe(invocation, tools, tool_prefix)
+    wire = take()
     from palacelog.mcp.stdio import serve_stdio
     from palacelog.sessions import Session
 
     who = replace(invocation.context(), client=invocation.settings().client)
     with invocation.house() as house:
-        serve_stdio(Session(house.palace, who, remembers=True), tools, tool_prefix)
+        serve_stdio(Session(house.palace, who, remembers=True), tools, tool_prefix, wire)
 
 
 def serve(

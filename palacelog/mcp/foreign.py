@@ -152,7 +152,9 @@ def widened(prefix: str, tool: str, schema: dict[str, Any]) -> dict[str, Any]:
     if takes is _SAME:
         return schema
     properties = dict(schema["properties"])
-    properties |= {theirs: properties[name] for theirs, name in takes.renamed.items()}
+    properties |= {
+        theirs: {"type": properties[name]["type"]} for theirs, name in takes.renamed.items()
+    }
     properties |= {name: {"type": "string"} for name in takes.ignored}
     for name, values in takes.values.items():
         if "enum" in properties[name]:
