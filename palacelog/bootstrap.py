@@ -18,9 +18,9 @@ from domain.identity import device_name_from, valid_device
 from domain.operation import Context
 from palacelog import folder as folders
 from palacelog.configuring import record_configuration
-from palacelog.embedding import NO_EMBEDDER, Embedding
+from palacelog.embedding import Embedding
 from palacelog.palace import Palace
-from palacelog.settings import Settings, load
+from palacelog.settings import EMBEDDER_NONE, Settings, load
 from palacelog.system import System
 from projections.generations import Generations
 from projections.views import Views
@@ -147,7 +147,7 @@ def open_palace(
     context = who(settings)
     trail = trail_of(folder, settings, log, system)
     palace = Palace(log, generations, writer, trail, system, zone=settings.zone, context=context)
-    if settings.vectors.embedder != NO_EMBEDDER:
+    if settings.vectors.embedder != EMBEDDER_NONE:
         palace.embedding = Embedding(
             folder.vectors, settings.vectors, palace, background=embeds, context=context
         )

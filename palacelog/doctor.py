@@ -22,7 +22,7 @@ from domain.trail import damaged
 from palacelog import folder as folders
 from palacelog.checking import Check, checked, failed
 from palacelog.folder import PalaceFolder
-from palacelog.settings import PALACE_VARIABLE, Settings, load
+from palacelog.settings import EMBEDDER_NONE, PALACE_VARIABLE, Settings, load
 from palacelog.vector_checks import vector_checks
 from projections.generations import CURRENT_FILE, Generations
 from projections.trail import segments
@@ -79,7 +79,7 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
     checks.append(checked("log", lambda: _log(folder)))
     checks.append(_views_or_not(folder))
     checks += _trail(folder)
-    checks += vector_checks(folder)
+    checks += vector_checks(folder, _embedder_of(folder, given or {}))
     return [*checks, *_leftovers(folder)]
 
 
@@ -169,6 +169,14 @@ def _space(folder: PalaceFolder) -> Check:
     if free < max(FREE_BYTES_MIN, COPIES_THAT_SHOULD_FIT * log_bytes):
         return Check("space", "warn", text, "Free some: a rebuild or restore makes copies.")
     return Check("space", "ok", text)
+
+
+def _embedder_of(folder: PalaceFolder, given: Mapping[str, Any]) -> str:
+    """The setting `vectors.embedder`; of settings that cannot be read another check tells."""
+    try:
+        return load(folder.path, **given).vectors.embedder
+    except PalaceError:
+        return EMBEDDER_NONE
 
 
 def _settings(folder: PalaceFolder, given: Mapping[str, Any]) -> str:

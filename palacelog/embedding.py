@@ -18,7 +18,7 @@ from domain.embedders import ATTACH_EMBEDDING, counting
 from domain.errors import Damaged, PalaceError, Refused, Unusable
 from domain.nearness import Comparison, ToStore
 from domain.operation import Context
-from palacelog.embedding_work import Embedded, Work
+from palacelog.embedding_work import Deadline, Embedded, Work
 from palacelog.prepare import Report, silent
 from palacelog.settings import VectorSettings
 from projections.meaning import (
@@ -34,7 +34,6 @@ from projections.meaning import (
     NearTo,
     Ranked,
     Showing,
-    Steps,
     Wish,
 )
 from projections.queries.drawers import content_of
@@ -45,9 +44,7 @@ if TYPE_CHECKING:
     from projections.vectors.indexes import VectorIndexes
     from projections.vectors.vector_index import Missing, VectorIndex
 
-NO_EMBEDDER: Final = "none"
 REINDEX: Final = "Run `palacelog reindex`; vectors are made again from the texts."
-DOCTOR: Final = "`palacelog doctor` looks at its files."
 
 T = TypeVar("T")
 
@@ -89,7 +86,7 @@ class Embedding:
         """
         self._folder, self._settings = folder, settings
         self._palace = palace
-        self.steps = Steps(**settings.steps.model_dump())
+        self.steps = settings.steps
         self._background = background
         self._guard = threading.Lock()
         self._indexes: VectorIndexes | None = None
@@ -108,8 +105,7 @@ class Embedding:
             if self._indexes is None:
                 from projections.vectors.indexes import VectorIndexes
 
-                chosen, wait = self._settings.embedder, self._settings.wait_seconds
-                self._indexes = VectorIndexes(self._folder, chosen, wait)
+                self._indexes = VectorIndexes(self._folder, self._settings.embedder)
                 self._indexes.wake = self._wake_for
             return self._indexes
 
@@ -248,12 +244,10 @@ class Embedding:
         with self._palace.reading() as reading:
 
             def asked(ready: Ready) -> Comparison:
-                degraded = ready.degraded
-                lag = 0 if degraded is None else degraded.lag
-                found = compare(reading, ready.vectors, texts, least, lag)
-                if found.degraded or degraded is None:
+                found = compare(reading, ready.vectors, texts, least)
+                if found.degraded or ready.degraded is None:
                     return found
-                return found._replace(degraded=degraded.reason)
+                return found._replace(degraded=ready.degraded.reason)
 
             found = self._answered(reading, asked, First([one.content for one in texts], report))
             if isinstance(found, Degraded):
@@ -284,8 +278,7 @@ class Embedding:
         """
         try:
             return ask(self._ready(reading, first))
-        except Exception as error:  # noqa: BLE001
-            # An embedder may raise anything; words can answer without it.
+        except (PalaceError, sqlite3.Error, OSError) as error:
             return _trouble(error)
 
     def _ready(self, reading: Reading, first: First) -> Ready:
@@ -308,10 +301,10 @@ class Embedding:
         it has come by the deadline.
         """
         index.embedder()
+        deadline = Deadline(self._settings.wait_seconds)
         if first.texts:
-            wait_seconds = self._settings.wait_seconds
-            self.work.embed_first(index, first.texts, wait_seconds, first.report)
-        missing = self.indexes.wait(index, reading)
+            self.work.embed_first(index, first.texts, deadline, first.report)
+        missing = self.indexes.wait(index, reading, deadline.left())
         index.flat.catch_up()
         return Ready(index, _lacking(missing))
 
@@ -351,16 +344,13 @@ def _lacking(missing: Missing) -> Degraded | None:
     return None
 
 
-def _trouble(error: Exception) -> Degraded:
+def _trouble(error: PalaceError | sqlite3.Error | OSError) -> Degraded:
     """Why the vectors cannot be asked."""
     if isinstance(error, PalaceError):
         return Degraded(_reason(error), 0, f"{error.message} {error.help}")
-    if isinstance(error, sqlite3.Error | OSError):
-        if folders.is_damage(error):
-            return Degraded(DAMAGED, 0, f"The vectors are damaged: {error}. {REINDEX}")
-        return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
-    said = f"{type(error).__name__}: {error}"
-    return Degraded(UNAVAILABLE, 0, f"The embedder failed ({said}). {DOCTOR}")
+    if folders.is_damage(error):
+        return Degraded(DAMAGED, 0, f"The vectors are damaged: {error}. {REINDEX}")
+    return Degraded(UNAVAILABLE, 0, f"The vectors cannot be read: {error}.")
 
 
 def _reason(error: PalaceError) -> str:

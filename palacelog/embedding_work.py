@@ -39,6 +39,18 @@ _TIDIED_EVERY: Final = 4_096
 Stop = Callable[[], bool]
 
 
+class Deadline:
+    """Until when somebody waits, for one thing after the other."""
+
+    def __init__(self, seconds: float) -> None:
+        """So many seconds from now."""
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """How many seconds are left; 0 where it is over."""
+        return max(0.0, self._end - time.monotonic())
+
+
 class Embedded(Protocol):
     """What embedding needs of a palace."""
 
@@ -152,9 +164,9 @@ class Work:
         while at < len(wanted) and not self.closed:
             self._let_others_ahead()
             with self._alone(index), self._palace.reading() as reading:
-                some = wanted[at : at + size]
-                at += len(some)
-                embedded += index.embed(reading.cursor, some, lambda: self.closed)
+                done = index.embed(reading.cursor, wanted[at : at + size], lambda: self.closed)
+                at += done.texts
+                embedded += done.embedded
                 if at == len(wanted) or at - tidied >= _TIDIED_EVERY:
                     index.tidy()
                     tidied = at
@@ -168,7 +180,7 @@ class Work:
         self,
         index: VectorIndex,
         texts: Sequence[str],
-        wait_seconds: float,
+        deadline: Deadline,
         report: Report = silent,
     ) -> None:
         """Embed some texts before all that waits, those that can be by the deadline.
@@ -182,9 +194,11 @@ class Work:
         with self._turns:
             self._ahead += 1
         try:
-            deadline = time.monotonic() + wait_seconds
-            with only_one(index.lock_file, wait_seconds, "embedding"), self._by(deadline):
-                index.embed_texts(texts, lambda: self.closed or time.monotonic() > deadline, report)
+            with (
+                only_one(index.lock_file, round(deadline.left(), 2), "embedding"),
+                self._by(deadline),
+            ):
+                index.embed_texts(texts, lambda: self.closed or not deadline.left(), report)
         finally:
             with self._turns:
                 self._ahead -= 1
@@ -225,13 +239,13 @@ class Work:
             self._turns.wait_for(lambda: not self._ahead)
 
     @contextmanager
-    def _by(self, deadline: float) -> Iterator[None]:
+    def _by(self, deadline: Deadline) -> Iterator[None]:
         """No other thread embeds within.
 
         Raises:
             Unusable: `palacelog::palace::busy`.
         """
-        if not self._working.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        if not self._working.acquire(timeout=deadline.left()):
             raise Unusable(
                 "palace::busy", "Other texts are being embedded.", "Try again when they are done."
             )

@@ -162,9 +162,11 @@ class Change:
     def _turn(self, at: Turn, *, accept: bool, patient: bool) -> int | _Lagging | None:
         cursor, log_id = at.folding.cursor, at.log.log_id
         missing = self.index.missing(cursor, log_id)
-        if missing.digests and not patient and len(missing.digests) <= FEW_TEXTS:
+        few = missing.digests
+        if few and not patient and len(few) <= FEW_TEXTS:
             with only_one(self.index.lock_file, LOCK_SECONDS, "embedding"):
-                self.index.embed(cursor, missing.digests, _never)
+                while few:
+                    few = few[self.index.embed(cursor, few, _never).texts :]
             missing = self.index.missing(cursor, log_id)
         if missing.digests:
             return _Lagging()

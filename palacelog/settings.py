@@ -24,10 +24,12 @@ from domain.canonical import comparable
 from domain.errors import InvalidInput
 from domain.gate import session_mode
 from domain.instants import InstantError, zone_named
+from projections.meaning import Steps
 
 PALACE_VARIABLE: Final = "PALACELOG_PALACE"
 SETTINGS_FILE: Final = "settings.toml"
 DEFAULT_FOLDER: Final = "~/.palacelog"
+EMBEDDER_NONE: Final = "none"
 
 
 class Audit(BaseModel):
@@ -58,19 +60,6 @@ class Memory(BaseModel):
     mode: Literal["flat", "rich"] = "flat"
 
 
-class RankingSteps(BaseModel):
-    """Which steps a hybrid ranking takes (see `projections.meaning.Steps`)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    tokens: bool = True
-    dates: bool = True
-    sources: bool = True
-    neighbours: bool = True
-    authors: bool = True
-    asking: bool = True
-
-
 class VectorSettings(BaseModel):
     """How texts are embedded.
 
@@ -85,7 +74,7 @@ class VectorSettings(BaseModel):
 
     embedder: str = Field("minilm", min_length=1)
     wait_seconds: float = Field(2.0, ge=0, le=600)
-    steps: RankingSteps = RankingSteps()
+    steps: Steps = Steps()
 
 
 class Serving(BaseModel):

@@ -12,10 +12,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from domain.embedders import Embedding, counting, short_of
+from domain.embedders import Embedding, counting, identity_told, short_of
 from domain.errors import Damaged, PalaceError
 from palacelog.checking import Check, checked, failed
 from palacelog.folder import PalaceFolder
+from palacelog.settings import EMBEDDER_NONE
 from projections.generations import Generations
 from projections.reading import Rows
 from projections.sqlite import connect
@@ -32,9 +33,13 @@ class _Seen(NamedTuple):
     counts: Embedding | None
 
 
-def vector_checks(folder: PalaceFolder) -> Iterator[Check]:
-    """The checks of a palace's vectors; none where it has none."""
-    if not folder.vectors.is_dir():
+def vector_checks(folder: PalaceFolder, configured: str) -> Iterator[Check]:
+    """The checks of a palace's vectors; none where it has none.
+
+    Args:
+        configured: the setting `vectors.embedder`.
+    """
+    if not folder.views.is_dir():
         return
     try:
         seen = _seen(folder)
@@ -45,9 +50,12 @@ def vector_checks(folder: PalaceFolder) -> Iterator[Check]:
     for name in names:
         yield _index(folder.vectors / name, seen.texts, counts=name == short)
         yield from _saved(folder.vectors / name)
-    if short is not None and short in names:
-        yield _embedder(folder.vectors / short, short)
-    yield from _strange(folder.vectors)
+        if name != short:
+            yield from _gone(folder.vectors / name)
+    if seen.counts is not None and (short in names or configured != EMBEDDER_NONE):
+        yield _embedder(folder.vectors, seen.counts, configured)
+    if folder.vectors.is_dir():
+        yield from _strange(folder.vectors)
 
 
 def _seen(folder: PalaceFolder) -> _Seen:
@@ -97,22 +105,39 @@ def _saved(folder: Path) -> Iterator[Check]:
         yield Check(NAME, "warn", f"the saved index of {folder.name} is damaged", cure)
 
 
-def _embedder(folder: Path, short: str) -> Check:
+def _embedder(folder: Path, counts: Embedding, configured: str) -> Check:
     """Whether the embedder that counts can be loaded and is still the one it was."""
 
     def look() -> str:
+        from projections.vectors.embedder import Identity
+        from projections.vectors.failing import other_files
+        from projections.vectors.indexes import VectorIndexes
         from projections.vectors.models import load
-        from projections.vectors.vector_index import other_files
 
-        source = folders.read_about(folder / folders.CACHE_FILE).get("source")
-        if source is None:
-            return f"searches go by {short}; nothing says yet where it lies"
+        source = VectorIndexes(folder, configured).source_of(Identity(**identity_told(counts)))
         with closing(load(source)) as embedder:
-            if embedder.identity.short != short:
-                raise other_files(short, embedder.identity.short)
-        return f"searches go by {short}, and its files are what they were"
+            if embedder.identity.short != counts.short:
+                raise other_files(counts.short, embedder.identity.short)
+        return f"searches go by {counts.short}, and its files are what they were"
 
-    return checked("embedder", look)
+    check = checked("embedder", look)
+    if check.failure is not None and check.failure.code.endswith("::place_unknown"):
+        return check._replace(state="warn", failure=None)
+    return check
+
+
+def _gone(folder: Path) -> Iterator[Check]:
+    """A word about an embedder of one's own that counted once and whose folder is gone."""
+    from projections.vectors.models import PACKAGED
+
+    source = folders.read_about(folder / folders.CACHE_FILE).get("source")
+    if source is not None and source not in PACKAGED and not Path(source).is_dir():
+        message = f"the folder of {folder.name} is gone: {source}"
+        cure = (
+            "Put it back for searches as of the moments when it counted, or remove its vectors:"
+            " `palacelog reindex --prune`."
+        )
+        yield Check("embedder", "warn", message, cure)
 
 
 def _strange(folder: Path) -> Iterator[Check]:

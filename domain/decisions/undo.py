@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from domain.belief import PUBLISH, Event, Fold, standing
+from domain.embedders import EMBEDDER_CHANGED
 from domain.errors import Refused
 from domain.operations.common import Decided
 from domain.operations.undo import UndoAsks
@@ -21,6 +22,7 @@ NO_VIEW: Final = "no_view"
 BUILT_ON: Final = "built_on"
 UNDONE: Final = "undone_already"
 FIXES: Final = "fixes_the_wing"
+BY_REINDEX: Final = "by_reindex"
 
 FoldsOf = Callable[[str], tuple[Fold, ...]]
 
@@ -79,25 +81,30 @@ def _standing_in_the_way(
     """
     kept: dict[str, tuple[str, str]] = {}
     going = {one.event.op_id: list(_parts(one, folds_of)) for one in done}
-    fixing = {one.event.op_id for one in done if _fixes(one.event)}
-    for op_id in [op_id for op_id, parts in going.items() if not parts or op_id in fixing]:
-        kept[op_id] = FIXES if op_id in fixing else NO_VIEW, ""
-        del going[op_id]
+    for one in done:
+        reason = _for_good(one.event) or (NO_VIEW if not going[one.event.op_id] else None)
+        if reason is not None:
+            kept[one.event.op_id] = reason, ""
+            del going[one.event.op_id]
     while True:
         found = {}
         for op_id, parts in going.items():
-            reason = _why_not(parts, known, going.keys())
-            if reason is not None:
-                found[op_id] = reason
+            why = _why_not(parts, known, going.keys())
+            if why is not None:
+                found[op_id] = why
         if not found:
             return kept
         kept |= found
         going = {op_id: parts for op_id, parts in going.items() if op_id not in found}
 
 
-def _fixes(event: Event) -> bool:
-    """Whether an event fixes for good whether a wing travels."""
-    return event.tool == PUBLISH or bool(event.payload.get("policy"))
+def _for_good(event: Event) -> str | None:
+    """Why an event is not undone, whatever rests on it: it fixes for good whether a wing travels,
+    or the other embedder may lack texts, which is looked after where that is changed.
+    """
+    if event.tool == EMBEDDER_CHANGED:
+        return BY_REINDEX
+    return FIXES if event.tool == PUBLISH or bool(event.payload.get("policy")) else None
 
 
 def _why_not(

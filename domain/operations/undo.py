@@ -63,7 +63,8 @@ class UndoRecords(Records):
 
 class KeptBack(Answers):
     """An operation that stays: another is `built_on` it, it was `undone_already`, it
-    `fixes_the_wing` for good, or it has `no_view` that it changed.
+    `fixes_the_wing` for good, it changed the embedder, which only goes back `by_reindex`, or it has
+    `no_view` that it changed.
     """
 
     op_id: str

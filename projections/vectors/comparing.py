@@ -72,13 +72,12 @@ class Comparable:
 
 
 def compare(
-    reading: Reading, index: VectorIndex, items: Sequence[ToStore], least: int, lag: int
+    reading: Reading, index: VectorIndex, items: Sequence[ToStore], least: int
 ) -> Comparison:
     """What is near to each of some texts, all of which were embedded where they could be.
 
     Args:
         least: the cosine in millionths from which texts are near.
-        lag: how many texts of the palace have no vectors.
     """
     digests = [digest_of(one.content) for one in items]
     passages = index.cache.passages(list(dict.fromkeys(digests)))
@@ -100,10 +99,10 @@ def compare(
         for place, near in zip(there, found, strict=True):
             drawers[place] = [(one.drawer_id, one.cosine) for one in near[:DRAWERS_MAX]]
     earlier = _earlier(reads, least)
-    lag += sum(one not in passages for one in set(digests))
+    lacking = any(one not in passages for one in digests)
     return Comparison(
         [Neighbours(drawers.get(place, ()), earlier.get(place, ())) for place in range(len(items))],
-        LAGGING if lag else None,
+        LAGGING if lacking else None,
     )
 
 

@@ -35,16 +35,14 @@ _EVER = Prepared(select(*fields_of(Embedding)).order_by(_table.c.believed_from, 
 class VectorIndexes:
     """The vector indexes of an open palace. Safe to use from any number of threads."""
 
-    def __init__(self, folder: Path, configured: str, wait_seconds: float) -> None:
+    def __init__(self, folder: Path, configured: str) -> None:
         """Look at a folder; nothing is opened or loaded.
 
         Args:
             configured: the embedder that a new palace begins with.
-            wait_seconds: how long a search waits for texts that are being embedded.
         """
         self.folder = folder
         self.configured = configured
-        self.wait_seconds = wait_seconds
         self._guard = threading.RLock()
         self._open: dict[str, VectorIndex] = {}
         self._left: list[VectorIndex] = []
@@ -142,9 +140,9 @@ class VectorIndexes:
         sync_folder(self.folder)
         shutil.rmtree(place, ignore_errors=True)
 
-    def wait(self, index: VectorIndex, reading: Reading) -> Missing:
-        """What an index lacks of what was known at a reading's moment, after waiting for it up to
-        the deadline.
+    def wait(self, index: VectorIndex, reading: Reading, seconds: float) -> Missing:
+        """What an index lacks of what was known at a reading's moment, after waiting for it for
+        some seconds at most.
         """
         asked = reading.cursor, reading.checkpoint.log_id, reading.position
         missing = index.missing(*asked)
@@ -152,7 +150,7 @@ class VectorIndexes:
             return missing
         self.wake(index, reading.position)
         with self._changed:
-            self._changed.wait_for(lambda: not index.missing(*asked).digests, self.wait_seconds)
+            self._changed.wait_for(lambda: not index.missing(*asked).digests, seconds)
         return index.missing(*asked)
 
     def told(self) -> None:

@@ -22,6 +22,7 @@ from projections.meaning import Alike, Showing
 from projections.reading import Reading
 from projections.tables import Prepared
 from projections.vectors.embedder import Embedder, Passage
+from projections.vectors.failing import failures_told
 from projections.vectors.flat import Near as NearRows
 from projections.vectors.records import numbers_of
 from projections.vectors.vector_index import VectorIndex
@@ -74,7 +75,7 @@ class Nearness:
         """
         self._reading, self._index, self._shown = reading, index, shown
         self.least = least
-        self._unknown = lru_cache(_READ_KEPT)(lambda text: unknown_of(index.embedder(), text))
+        self._unknown = lru_cache(_READ_KEPT)(self._unknown_of)
 
     def read(self, text: str, passages: Sequence[Passage]) -> Read:
         """A text and what the embedder made of it."""
@@ -110,6 +111,10 @@ class Nearness:
             for place, near in zip(places, rows, strict=True):
                 found[place] = self._nearest(texts[place], near, count)
         return found
+
+    def _unknown_of(self, text: str) -> str | None:
+        with failures_told(self._index.identity.short):
+            return unknown_of(self._index.embedder(), text)
 
     def _nearest(self, text: Read, rows: NearRows, count: int) -> list[Neighbour]:
         """All near drawers as far as they are asked for: no drawer is nearer than its first match

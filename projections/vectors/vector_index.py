@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import lru_cache
@@ -19,17 +19,26 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import bindparam, func, select
 
-from domain.errors import Damaged, PalaceError, Unusable
 from projections import tables
 from projections.sqlite import digest_of
 from projections.tables import STILL_BELIEVED, Prepared
 from projections.vectors import attached
 from projections.vectors.cache import Cache
-from projections.vectors.embedder import Embedder, Identity, Passage, Question
+from projections.vectors.embedder import Chunk, Embedder, Identity, Passage, Question
+from projections.vectors.failing import (
+    OF_NO_TEXT,
+    cannot_go_on,
+    failures_told,
+    other_files,
+    passes,
+)
 from projections.vectors.flat import FlatIndex
 from projections.vectors.folders import LOCK_FILE
 
-SLICE_TEXTS: Final = 256
+SLICE_CHUNKS: Final = 512
+"""When a slice has so many it is full, and so many are embedded between two looks at whether to
+stop: a few seconds' worth.
+"""
 UNSAVED_MIN: Final = 1_000
 UNSAVED_PART: Final = 10
 _SCANNED: Final = 4_096
@@ -38,8 +47,6 @@ _ASKERS: Final = 2
 _WAITED_FOR: Final = 16
 """Texts in a slice that somebody waits for."""
 _REASON_MAX: Final = 500
-_SHUT: Final = "cannot schedule new futures after"
-"""What threads say that take no more work, as the process ends."""
 
 _B: Any = bindparam
 _numbered, _texts = tables.numbered, tables.texts
@@ -69,6 +76,18 @@ class Failed(NamedTuple):
     reason: str
 
 
+class Slice(NamedTuple):
+    """What came of a slice.
+
+    Attributes:
+        texts: how many of those named, from the first on, were looked at.
+        embedded: how many of them have vectors now that had none.
+    """
+
+    texts: int
+    embedded: int
+
+
 class Missing(NamedTuple):
     """What an index lacks of a palace's texts.
 
@@ -80,6 +99,13 @@ class Missing(NamedTuple):
 
     digests: Sequence[bytes]
     failed: Sequence[bytes]
+
+
+class _Cut(NamedTuple):
+    """A text, cut."""
+
+    digest: bytes
+    chunks: Sequence[Chunk]
 
 
 class _Tried(NamedTuple):
@@ -142,7 +168,8 @@ class VectorIndex:
         """
         with self._loading:
             if self._embedder is None:
-                loaded = self._load()
+                with failures_told(self.identity.short):
+                    loaded = self._load()
                 if loaded.identity != self.identity:
                     loaded.close()
                     raise other_files(self.identity.short, loaded.identity.short)
@@ -150,8 +177,13 @@ class VectorIndex:
             return self._embedder
 
     def question(self, text: str) -> Question:
-        """What the embedder makes of a question; the last few are remembered."""
-        return self._asked(text)
+        """What the embedder makes of a question; the last few are remembered.
+
+        Raises:
+            Unusable: `palacelog::vectors::embedder_failed`.
+        """
+        with failures_told(self.identity.short):
+            return self._asked(text)
 
     def asking(self, text: str) -> Callable[[], Question]:
         """Begin to embed a question beside what the caller does; what is returned waits for it."""
@@ -169,7 +201,9 @@ class VectorIndex:
         failed = set(self.cache.failures(list(lacking)))
         number = tried.number
         while rows := _AFTER(cursor, number=number, position=position, limit=_SCANNED).fetchall():
-            first = {digest: at for _, digest, at in reversed(rows)}
+            first: dict[bytes, int] = {}
+            for _, digest, at in rows:
+                first.setdefault(digest, at)
             new = [one for one in self.cache.missing(list(first)) if one not in lacking]
             lacking |= {one: first[one] for one in new}
             failed |= self.cache.failures(new).keys()
@@ -196,19 +230,16 @@ class VectorIndex:
                 given = attached.given(cursor, short, digest, op_id, dimension)
                 self.cache.attach(digest, op_id, given)
 
-    def embed(self, cursor: sqlite3.Cursor, digests: Sequence[bytes], stop: Stop) -> int:
-        """Embed texts, slice by slice, until done or told to stop; under the lock of `lock_file`.
-
-        Returns:
-            How many texts were embedded; those that failed are in `failures`.
+    def embed(self, cursor: sqlite3.Cursor, digests: Sequence[bytes], stop: Stop) -> Slice:
+        """Embed a slice of texts, the first of those named, unless told to stop; under the lock of
+        `lock_file`. What others embedded is left; what failed is in `failures`.
         """
-        done = 0
-        for some in self._slices(cursor, digests):
-            if stop():
-                break
-            self._embed_slice(some)
-            done += len(some) - len(self.cache.missing([digest for digest, _ in some]))
-        return done
+
+        def content(digest: bytes) -> str | None:
+            row = _CONTENT(cursor, digest=digest).fetchone()
+            return None if row is None else row[1]
+
+        return self._embed(digests, content, stop)
 
     def embed_texts(self, texts: Sequence[str], stop: Stop, report: Report) -> None:
         """Embed texts that are not stored yet, until done or told to stop; under the lock of
@@ -216,21 +247,24 @@ class VectorIndex:
         """
         by_digest = {digest_of(text): text for text in texts}
         missing = self.cache.missing(list(by_digest))
-        for at in range(0, len(missing), _WAITED_FOR):
-            if stop():
-                break
-            some = missing[at : at + _WAITED_FOR]
-            self._embed_slice([(digest, by_digest[digest]) for digest in some])
-            report(at + len(some), len(missing))
+        at = 0
+        while at < len(missing) and not stop():
+            at += self._embed(missing[at : at + _WAITED_FOR], by_digest.get, stop).texts
+            report(at, len(missing))
 
     def passages(self, text: str) -> Sequence[Passage]:
-        """What the embedder makes of a text, chunk by chunk; nothing of it is kept."""
+        """What the embedder makes of a text, chunk by chunk; nothing of it is kept.
+
+        Raises:
+            Unusable: `palacelog::vectors::embedder_failed`.
+        """
         held = self.cache.passages([digest_of(text)])
         if held:
             [found] = held.values()
             return found
-        [(_, made)] = self._made([(b"", text)])
-        return list(made)
+        with failures_told(self.identity.short):
+            made = self._made([self.embedder().chunks(text)], lambda: False)
+        return made[0] if made else []
 
     def failures(self, cursor: sqlite3.Cursor, digests: Sequence[bytes]) -> list[Failed]:
         """The texts among these that could not be embedded."""
@@ -267,60 +301,68 @@ class VectorIndex:
             self._taken = marks
         return due
 
-    def _slices(
-        self, cursor: sqlite3.Cursor, digests: Sequence[bytes]
-    ) -> Iterator[list[tuple[bytes, str]]]:
-        """The texts with their digests, a slice's worth at a time; what others embedded is left."""
-        for at in range(0, len(digests), SLICE_TEXTS):
-            some = self.cache.missing(digests[at : at + SLICE_TEXTS])
-            rows = [(digest, _CONTENT(cursor, digest=digest).fetchone()) for digest in some]
-            texts = [(digest, row[1]) for digest, row in rows if row is not None]
-            if texts:
-                yield texts
+    def _embed(
+        self, digests: Sequence[bytes], content: Callable[[bytes], str | None], stop: Stop
+    ) -> Slice:
+        missing = set(self.cache.missing(digests))
+        some: list[_Cut] = []
+        looked_at = size = 0
+        for digest in digests:
+            if size >= SLICE_CHUNKS or stop():
+                break
+            looked_at += 1
+            text = content(digest) if digest in missing else None
+            chunks = () if text is None else self._chunks(digest, text)
+            if chunks:
+                some.append(_Cut(digest, chunks))
+                size += len(chunks)
+        if some:
+            self._embed_slice(some, stop)
+        left = self.cache.missing([one.digest for one in some])
+        return Slice(looked_at, len(some) - len(left))
 
-    def _embed_slice(self, texts: Sequence[tuple[bytes, str]]) -> None:
+    def _chunks(self, digest: bytes, text: str) -> Sequence[Chunk]:
+        """A text cut; nothing where it cannot be, which is noted."""
         try:
-            self.cache.store(self._made(texts))
+            return self.embedder().chunks(text)
+        except OF_NO_TEXT:
+            raise
         except Exception as error:
-            if isinstance(error, PalaceError | sqlite3.Error | OSError):
-                # The fault is not a text's.
-                raise
-            if isinstance(error, MemoryError) or str(error).startswith(_SHUT):
-                raise self._failing(error) from error
-            if len(texts) > 1:
-                for one in texts:
-                    self._embed_slice([one])
+            if passes(error):
+                raise cannot_go_on(self.identity.short, error) from error
+            self._not_embedded(digest, error)
+            return ()
+
+    def _embed_slice(self, texts: Sequence[_Cut], stop: Stop) -> None:
+        try:
+            made = self._made([one.chunks for one in texts], stop)
+        except OF_NO_TEXT:
+            raise
+        except Exception as error:
+            if passes(error):
+                raise cannot_go_on(self.identity.short, error) from error
+            if len(texts) == 1:
+                self._not_embedded(texts[0].digest, error)
             else:
-                reason = f"{type(error).__name__}: {error}"
-                self.cache.failed(texts[0][0], reason[:_REASON_MAX])
+                for one in texts:
+                    self._embed_slice([one], stop)
+        else:
+            if made is not None:
+                self.cache.store(zip([one.digest for one in texts], made, strict=True))
 
-    def _failing(self, error: Exception) -> Unusable:
-        return Unusable(
-            "vectors::embedder_failed",
-            f"{self.identity.short} cannot go on now ({type(error).__name__}: {error}).",
-            "Run `palacelog embed` when there is more memory; what was embedded is kept.",
-        )
+    def _not_embedded(self, digest: bytes, error: Exception) -> None:
+        self.cache.failed(digest, f"{type(error).__name__}: {error}"[:_REASON_MAX])
 
-    def _made(
-        self, texts: Sequence[tuple[bytes, str]]
-    ) -> Iterator[tuple[bytes, Sequence[Passage]]]:
+    def _made(self, texts: Sequence[Sequence[Chunk]], stop: Stop) -> list[list[Passage]] | None:
+        """What the embedder makes of cut texts; None where it was told to stop."""
         embedder = self.embedder()
-        chunks = [
-            (place, one) for place, (_, text) in enumerate(texts) for one in embedder.chunks(text)
-        ]
+        chunks = [(place, one) for place, own in enumerate(texts) for one in own]
         made: list[list[Passage]] = [[] for _ in texts]
-        passages = sorted(embedder.passages([one for _, one in chunks]), key=lambda one: one[0])
-        for (place, _), (_, passage) in zip(chunks, passages, strict=True):
-            made[place].append(passage)
-        for (digest, _), own in zip(texts, made, strict=True):
-            yield digest, own
-
-
-def other_files(wanted: str, found: str) -> Damaged:
-    """The error for an embedder whose files were replaced by another's, by their short forms."""
-    return Damaged(
-        "vectors::other_embedder",
-        f"The index was made by {wanted}; under that name there is now {found}.",
-        "Run `palacelog reindex` to change to the embedder that is there, or put the old files"
-        " back.",
-    )
+        for at in range(0, len(chunks), SLICE_CHUNKS):
+            if stop():
+                return None
+            some = chunks[at : at + SLICE_CHUNKS]
+            passages = sorted(embedder.passages([one for _, one in some]), key=lambda one: one[0])
+            for (place, _), (_, passage) in zip(some, passages, strict=True):
+                made[place].append(passage)
+        return made

@@ -232,6 +232,118 @@ def test_a_question_that_the_embedder_fails_at_is_answered_by_words(
     assert eve.checkpoint(items=[PLACE | {"content": "tea, more or less"}])["stored"] == 1
 
 
+@pytest.mark.parametrize("method", ["question", "chunks", "passages", "readable", "unknown"])
+def test_whatever_an_embedder_raises_is_told_and_stops_nothing(
+    eve: Device, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def fails(self: StaticEmbedder, *_: Any) -> Any:
+        raise LookupError("no such token")
+
+    eve.add_drawer(**PLACE, content="tea")
+    eve.embed()
+    monkeypatch.setattr(StaticEmbedder, method, fails)
+    asked = eve.search(query="tea"), eve.check_duplicate(content="coffee")
+    told = [found["degraded"] for found in asked]
+    assert any(told)
+    for one in filter(None, told):
+        assert one["reason"] == "unavailable"
+        assert "LookupError: no such token" in one["help"]
+        assert "palacelog doctor" in one["help"]
+    assert eve.checkpoint(items=[PLACE | {"content": "cocoa"}])["stored"] == 1
+
+
+def test_a_folder_whose_model_cannot_even_be_made_is_told(
+    eve: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ImportError("no such library")
+
+    eve.add_drawer(**PLACE, content="tea")
+    monkeypatch.setitem(PACKAGED, "wordllama", PACKAGED["wordllama"]._replace(make=fails))
+    found = eve.search(query="tea")
+    assert found["degraded"]["reason"] == "unavailable"
+    assert "no such library" in found["degraded"]["help"]
+
+
+@pytest.mark.parametrize(
+    ("place", "tool", "given"),
+    [
+        ("hybrid.ranked", "search", {"query": "tea"}),
+        ("semantic.ranked", "search", {"query": "tea", "ranking": "semantic"}),
+        ("nearness.alike", "check_duplicate", {"content": "tea"}),
+        ("grouping.walked", "duplicates", {"near": True}),
+        ("comparing.compare", "checkpoint", {"items": [PLACE | {"content": "cocoa"}]}),
+    ],
+)
+def test_a_fault_of_the_ranking_itself_is_not_taken_for_the_embedder_s(
+    eve: Device, monkeypatch: pytest.MonkeyPatch, place: str, tool: str, given: dict[str, Any]
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise LookupError("a fault of ours")
+
+    eve.add_drawer(**PLACE, content="tea")
+    eve.embed()
+    before = eve.position()
+    with monkeypatch.context() as patched:
+        patched.setattr(f"projections.vectors.{place}", fails)
+        with pytest.raises(LookupError, match="a fault of ours"):
+            eve.call(tool, given)
+    assert eve.position() == before
+    eve.call(tool, given)
+
+
+def test_a_slice_ends_where_it_has_many_chunks(
+    eve: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.vectors.vector_index.SLICE_CHUNKS", 4)
+    longest = 0
+    passages = StaticEmbedder.passages
+
+    def counted(self: StaticEmbedder, chunks: Sequence[Chunk]) -> Any:
+        nonlocal longest
+        longest = max(longest, len(chunks))
+        return passages(self, chunks)
+
+    monkeypatch.setattr(StaticEmbedder, "passages", counted)
+    for number in range(8):
+        eve.add_drawer(**PLACE, content=f"Note {number}: " + "the tea is cold " * 100)
+    eve.add_drawer(**PLACE, content="the tea is cold " * 2_000)
+    reports: list[tuple[int, int]] = []
+    answer = eve.house.palace.call(
+        "embed", {}, report=lambda done, total: reports.append((done, total))
+    )
+    assert answer["embedded"] == 9
+    assert reports == [(2, 9), (4, 9), (6, 9), (8, 9), (9, 9)]
+    assert longest == 4
+
+
+def test_a_very_long_text_does_not_keep_embedding_from_being_stopped(
+    eve: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.vectors.vector_index.SLICE_CHUNKS", 4)
+    calls = 0
+    passages = StaticEmbedder.passages
+    embedding = eve.house.palace.embedding
+    assert embedding is not None
+
+    def stopping(self: StaticEmbedder, chunks: Sequence[Chunk]) -> Any:
+        nonlocal calls
+        calls += 1
+        embedding.work.closed = True
+        return passages(self, chunks)
+
+    eve.add_drawer(**PLACE, content="the tea is cold " * 20_000)
+    with monkeypatch.context() as patched:
+        patched.setattr(StaticEmbedder, "passages", stopping)
+        index = embedding.indexes.chosen()
+        with pytest.raises(PalaceError, match="closed"):
+            embedding.work.fill(index)
+        assert calls == 1
+    embedding.work.closed = False
+    told = eve.embed()
+    assert (told["embedded"], told["failed"]) == (1, [])
+
+
 def test_texts_that_failed_are_looked_at_again_but_not_all_texts_with_them(
     eve: Device, fussy: type[Fussy], monkeypatch: pytest.MonkeyPatch
 ) -> None:

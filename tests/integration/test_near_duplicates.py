@@ -13,8 +13,11 @@ import pytest
 from freezegun.api import FrozenDateTimeFactory
 
 from palacelog.embedding import Embedding
+from palacelog.embedding_work import Deadline
 from projections.vectors import grouping
+from projections.vectors.indexes import VectorIndexes
 from projections.vectors.static import StaticEmbedder
+from projections.vectors.vector_index import VectorIndex
 from tests.embedders import tiny
 from tests.palaces import (
     Device,
@@ -332,6 +335,26 @@ def test_a_checkpoint_does_not_wait_longer_than_it_may_for_texts_that_are_being_
     assert (done["stored"], done["compared"]) == (1, False)
 
 
+def test_a_checkpoint_waits_for_its_own_texts_and_for_others_by_one_deadline(
+    ada: Device, clock: FrozenDateTimeFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    embed_texts, wait = VectorIndex.embed_texts, VectorIndexes.wait
+
+    def embedding(self: VectorIndex, *given: Any) -> None:
+        embed_texts(self, *given)
+        clock.tick(45)
+
+    def waits(self: VectorIndexes, index: Any, reading: Any, seconds: float) -> Any:
+        waited.append(seconds)
+        return wait(self, index, reading, seconds)
+
+    monkeypatch.setattr(VectorIndex, "embed_texts", embedding)
+    monkeypatch.setattr(VectorIndexes, "wait", waits)
+    ada.checkpoint(items=[item(MOVED)])
+    assert waited == [pytest.approx(15)]
+
+
 def test_texts_that_are_waited_for_are_embedded_until_the_deadline(ada: Device) -> None:
     ada.checkpoint(items=[item(MOVED)])
     embedding = ada.house.palace.embedding
@@ -339,9 +362,9 @@ def test_texts_that_are_waited_for_are_embedded_until_the_deadline(ada: Device) 
     with ada.house.palace.reading() as reading:
         index = embedding.indexes.answering(reading)
     before = index.cache.last()
-    embedding.work.embed_first(index, [CITY], 0)
+    embedding.work.embed_first(index, [CITY], Deadline(0))
     assert index.cache.last() == before
-    embedding.work.embed_first(index, [CITY], 60)
+    embedding.work.embed_first(index, [CITY], Deadline(60))
     assert index.cache.last() == before + 1
 
 

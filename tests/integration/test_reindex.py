@@ -511,6 +511,50 @@ def test_an_embedder_whose_files_are_gone_is_named_and_another_place_mends_it(
     assert len(found(line, "beverage")[1]) == 5
 
 
+def test_doctor_says_where_nothing_tells_any_more_where_the_embedder_lies(
+    line: CommandLine, models: tuple[Path, Path]
+) -> None:
+    line.environment["PALACELOG_VECTORS__EMBEDDER"] = str(models[1])
+    vanish(line.palace / "vectors")
+    [check] = checks(line, "embedder")
+    assert check["state"] == "warn"
+    assert "first" in check["message"]
+    assert "palacelog reindex --embedder FOLDER" in check["help"]
+    line.environment["PALACELOG_VECTORS__EMBEDDER"] = "none"
+    assert checks(line, "embedder") == []
+    line.environment["PALACELOG_VECTORS__EMBEDDER"] = str(models[0])
+    assert checks(line, "embedder")[0]["state"] == "ok"
+
+
+def test_doctor_names_an_earlier_embedder_whose_folder_is_gone(
+    line: CommandLine, models: tuple[Path, Path]
+) -> None:
+    line("reindex", "--embedder", models[1])
+    assert [check["state"] for check in checks(line, "embedder")] == ["ok"]
+    vanish(models[0])
+    gone, present = checks(line, "embedder")
+    assert (gone["state"], present["state"]) == ("warn", "ok")
+    assert str(models[0]) in gone["message"]
+    assert "palacelog reindex --prune" in gone["help"]
+
+
+def test_only_reindex_takes_a_change_of_the_embedder_back(
+    line: CommandLine, models: tuple[Path, Path]
+) -> None:
+    """The vectors that would count again may lack texts, or be gone."""
+    line("reindex", "--embedder", models[1])
+    add(line, "coffee")
+    before = found(line, "beverage")
+    [second, first] = line.call("list_operations", tool="embedder_changed")["operations"]
+    for one in (second, first):
+        done = line.call("undo", op_id=one["op_id"], dry_run=False)
+        assert done["undone"] == []
+        assert done["kept"] == [{"op_id": one["op_id"], "reason": "by_reindex", "by": None}]
+    assert found(line, "beverage") == before
+    assert line("reindex", "--undo")["embedder"].startswith("first-")
+    assert len(found(line, "beverage")[1]) == 5
+
+
 def ended_code(line: CommandLine, query: str) -> int:
     """How a search by meaning alone ends."""
     return line.run("call", "search", f'{{"query": "{query}", "ranking": "semantic"}}').code
