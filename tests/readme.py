@@ -28,6 +28,7 @@ from domain.catalog import CATALOG
 from palacelog.cli.failing import EXIT_CODES
 from palacelog.settings import Settings, VectorSettings
 from palacelog.system import System
+from projections.meaning import Steps
 from tests.command_line import invoked
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -186,6 +187,9 @@ def _settings(model: type[BaseModel], before: str = "") -> Iterator[tuple[str, F
     for name, field in model.model_fields.items():
         if isinstance(field.default, BaseModel):
             yield from _settings(type(field.default), f"{before}{name}.")
+        elif isinstance(field.default, Steps):
+            for step, on in field.default._asdict().items():
+                yield f"{before}{name}.{step}", FieldInfo(default=on)
         else:
             yield f"{before}{name}", field
 

@@ -1,7 +1,7 @@
 """Static embedders: a table of one vector a token, of which a text's vector is the mean.
 
-Protects small machines: no model runs, thousands of texts a second, bit for bit the same on every
-machine. May not look for files (see `projections.vectors.models`).
+Protects small machines: no model runs, and what comes out is bit for bit the same on every machine.
+May not look for files (see `projections.vectors.models`).
 """
 
 from __future__ import annotations

@@ -325,3 +325,17 @@ def test_the_installed_command_answers() -> None:
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("palacelog ")
     assert (ROOT / "pyproject.toml").read_text().count(f'"{done.stdout.split()[1]}"') == 1
+
+
+@pytest.mark.parametrize(("value", "named"), [("x", "vectors.steps.tokens"), ("", "vectors.steps")])
+def test_a_step_of_the_ranking_that_cannot_be_is_named(
+    tmp_path: Path, value: str, named: str
+) -> None:
+    line = new_line(tmp_path / "palace")
+    name = "TOKENS" if value else "TOKENZ"
+    line.environment[f"PALACELOG_VECTORS__STEPS__{name}"] = value or "false"
+    with line.stops(2, "settings::invalid", names=named):
+        line("status")
+    line.environment.clear()
+    line.environment["PALACELOG_VECTORS__STEPS__TOKENS"] = "false"
+    line("status")
