@@ -14,6 +14,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 import anyio
+import orjson
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
     JSONRPCError,
@@ -24,6 +25,8 @@ from mcp_types import (
 )
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from domain.errors import InvalidInput
+from domain.gate import session_mode
 from domain.operation import Context
 from palacelog.bootstrap import House, who
 from palacelog.mcp.asked import Numbered
@@ -36,6 +39,11 @@ from palacelog.sessions import Session
 KEPT: Final = frozenset({"initialize", "notifications/initialized"})
 """What a new owner must be told before anything else: the handshake of the older era."""
 _REPEATED: Final = 0
+_NO_GREETING: Final = InvalidInput(
+    "owner::greeting",
+    "This is no greeting of a session.",
+    "Start `palacelog mcp`, which greets the owner of a palace for a host.",
+)
 
 
 class Greeting(BaseModel):
@@ -67,7 +75,13 @@ async def serve_pipe(
     Returns:
         False where the pipe is of another version: it needs another owner.
     """
-    greeting = Greeting.model_validate_json(await reader.readline())
+    try:
+        greeting = Greeting.model_validate_json(await reader.readline())
+        session_mode(greeting.ceiling or house.settings.session_mode)
+    except (ValidationError, ValueError, InvalidInput) as error:
+        refusal = error if isinstance(error, InvalidInput) else _NO_GREETING
+        writer.write(orjson.dumps(refusal.as_answer()) + b"\n")
+        return True
     if greeting.version != version("palacelog"):
         writer.write(b'{"retired":true}\n')
         return False

@@ -52,6 +52,7 @@ async def serve(
         await dispatcher.run(on_request, in_session.on_notify)
     finally:
         await aclose_shielded(connection)
+        await write.aclose()
 
 
 def _has_envelope(params: Params) -> bool:

@@ -17,10 +17,14 @@ import struct
 import subprocess
 import sys
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from palacelog.owner.frames import KEEP, LINE_BYTES_MAX, MODE, PING, PONG, connected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PONG_SECONDS: Final = 10.0
 PING_SECONDS: Final = 2.0
@@ -34,7 +38,7 @@ _OF_ONE_SESSION: Final = frozenset(
 
 
 class Ended(Exception):
-    """The connection to the owner is gone, or nobody answers over it."""
+    """The owner is gone, ends, or does not answer."""
 
 
 class Refusal(Exception):
@@ -57,7 +61,7 @@ class Owner:
         """Connect and greet.
 
         Raises:
-            OSError, Ended: nobody is there.
+            OSError, Ended: nobody is there, or nobody who stays.
             Refusal: it does not take this session.
         """
         self._socket = connected(folder, PONG_SECONDS)
@@ -65,12 +69,18 @@ class Owner:
         try:
             self.send(json.dumps(greeting).encode() + b"\n")
             answer = json.loads(self._first_line())
-        except (OSError, ValueError, Ended) as error:
+        except TimeoutError as error:
             self.kill()
             raise Ended from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise Ended from error
         if "error" in answer:
-            self._socket.close()
-            raise Refusal(json.dumps(answer), answer.get("status", 3))
+            self.close()
+            raise Refusal(json.dumps(answer), answer.get("status", 2))
+        if "ready" not in answer:
+            self.close()
+            raise Ended
 
     def fileno(self) -> int:
         """For `select`."""
@@ -80,25 +90,19 @@ class Owner:
         """Send all of it.
 
         Raises:
-            Ended: nobody takes it within the deadline.
+            OSError: nobody takes it within the deadline, or nobody is there.
         """
-        try:
-            self._socket.sendall(data)
-        except OSError as error:
-            raise Ended from error
+        self._socket.sendall(data)
 
     def lines(self) -> list[bytes]:
-        """The whole lines that have come, without their ends; waits where none has.
+        """The whole lines that have come, without their ends.
 
         Raises:
-            Ended: the owner is gone.
+            OSError: the owner is gone.
         """
-        try:
-            data = self._socket.recv(_READ_BYTES)
-        except OSError as error:
-            raise Ended from error
+        data = self._socket.recv(_READ_BYTES)
         if not data:
-            raise Ended
+            raise ConnectionResetError
         *whole, self._read = (self._read + data).split(b"\n")
         return whole
 
@@ -115,7 +119,7 @@ class Owner:
             process, user, _ = _CREDENTIALS.unpack(told)
             if process > 0 and user == os.getuid() and not self._gone():
                 os.kill(process, signal.SIGKILL)
-        except (OSError, AttributeError):
+        except OSError:
             pass
         self._socket.close()
 
@@ -128,7 +132,7 @@ class Owner:
         while b"\n" not in self._read:
             data = self._socket.recv(_READ_BYTES)
             if not data:
-                raise Ended
+                raise ConnectionResetError
             self._read += data
         line, _, self._read = self._read.partition(b"\n")
         return line
@@ -168,8 +172,10 @@ class Pipe:
         sides: list[Any] = [self._owner, *([sys.stdin] if self._open else [])]
         ready, _, _ = select.select(sides, [], [], PING_SECONDS if self._waiting else None)
         if self._owner in ready:
+            with _or_ended():
+                lines = self._owner.lines()
             self._silent = 0
-            for line in self._owner.lines():
+            for line in lines:
                 self._from_owner(line)
         if sys.stdin in ready:
             self._from_host()
@@ -186,7 +192,8 @@ class Pipe:
             if line.strip():
                 self._number += 1
                 self._waiting[self._number] = line
-                self._owner.send(b"%d %s\n" % (self._number, line))
+                with _or_ended():
+                    self._owner.send(b"%d %s\n" % (self._number, line))
         if len(self._rest) > LINE_BYTES_MAX:
             raise Refusal("A line is longer than the protocol allows.", 2)
 
@@ -207,7 +214,8 @@ class Pipe:
         if self._silent * PING_SECONDS > PONG_SECONDS:
             raise Ended
         self._next_ping = time.monotonic() + PING_SECONDS
-        self._owner.send(PING)
+        with _or_ended():
+            self._owner.send(PING)
 
     def _replace(self) -> None:
         """Go on with another owner, which is told all that the last one had not answered."""
@@ -215,14 +223,20 @@ class Pipe:
             self._owner.kill()
             self._owner = _found(self._folder, self._greeting)
             self._silent, self._next_ping = 0, time.monotonic() + PING_SECONDS
-            try:
+            with suppress(OSError):
                 for line in self._kept:
                     self._owner.send(b"%s %s\n" % (KEEP, line))
                 for number, line in self._waiting.items():
                     self._owner.send(b"%d %s\n" % (number, line))
-            except Ended:
-                continue
-            return
+                return
+
+
+@contextmanager
+def _or_ended() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Ended from error
 
 
 def _found(folder: Path, greeting: dict[str, Any]) -> Owner:

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from palacelog.owner.frames import LOCK_FILE, LOG_FILE, SOCKET_FILE, address
+from palacelog.owner.frames import LINE_BYTES_MAX, LOCK_FILE, LOG_FILE, SOCKET_FILE, address
 
 if TYPE_CHECKING:
     from palacelog.bootstrap import House
@@ -60,10 +60,10 @@ class _Owning:
     async def run(self) -> None:
         """Serve until there was no session for a while, or a signal says so."""
         listening = _listening(self._path)
-        server = await asyncio.start_unix_server(self._serve, sock=listening)
+        server = await asyncio.start_unix_server(self._serve, sock=listening, limit=LINE_BYTES_MAX)
         loop = asyncio.get_running_loop()
         for one in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(one, self._retire)
+            loop.add_signal_handler(one, self._end)
         _log_to(self._path / LOG_FILE)
         while not await self._over():
             pass
@@ -96,6 +96,12 @@ class _Owning:
             writer.close()
             self._sessions.discard(task)
             self._changed.set()
+
+    def _end(self) -> None:
+        """End now: what runs is done to its end, and whoever waits for it asks the next owner."""
+        self._retire()
+        for one in self._sessions:
+            one.cancel()
 
     def _retire(self) -> None:
         """Take no new sessions; whoever comes next owns the palace."""

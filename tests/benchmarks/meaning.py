@@ -256,7 +256,8 @@ def _parts(
     stated = expression(chosen(tokens(asked(query))))
     rows = connection.execute(_BARE, (stated, DEPTH)).fetchall()
     candidates = {*(near[0].tolist()), *(row[0] - 1 for row in rows)}
-    _bare_matches(question, [texts[one] for one in candidates])
+    if question.tokens:
+        _bare_matches(question, [texts[one] for one in candidates])
 
 
 def _bare_matches(question: Question, texts: Sequence[Sequence[Passage]]) -> NDArray[np.float32]:
