@@ -278,8 +278,12 @@ def _started(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _write(data: bytes) -> None:
-    while data:
-        data = data[os.write(sys.stdout.fileno(), data) :]
+    """Give the host a line; where it is gone, so is the session."""
+    try:
+        while data:
+            data = data[os.write(sys.stdout.fileno(), data) :]
+    except BrokenPipeError:
+        sys.exit(0)
 
 
 def main(folder: str, greeting: str) -> NoReturn:
@@ -294,8 +298,6 @@ def main(folder: str, greeting: str) -> NoReturn:
     except Refusal as refusal:
         sys.stderr.write(f"{refusal.said}\n")
         sys.exit(refusal.status)
-    except BrokenPipeError:
-        sys.exit(0)
     sys.exit(0)
 
 
