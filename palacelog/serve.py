@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Final
 
 from domain.errors import Refused
 from palacelog.bootstrap import House
@@ -25,6 +25,8 @@ from palacelog.mcp.http import McpOverHttp
 from palacelog.mcp.tools import Choice
 from palacelog.rest.app import make_app
 from palacelog.settings import Serving
+
+MCP_PATH: Final = "/mcp"
 
 
 class Guarded:
@@ -46,7 +48,7 @@ class Guarded:
             async with over_http.running():
                 yield
 
-        ways: Any = make_app(house, others={"/mcp": over_http}, lifespan=lifespan)
+        ways: Any = make_app(house, others={MCP_PATH: over_http}, lifespan=lifespan)
         self._stopping = Stopping(ways)
         in_time = Deadline(self._stopping, seconds=settings.request_seconds)
         bodies = Bodies(in_time, seconds=settings.body_seconds)
@@ -56,7 +58,7 @@ class Guarded:
             tokens=tokens,
             calls_per_minute=settings.calls_per_minute,
         )
-        self.app: App = Outermost(door)
+        self.app: App = Outermost(door, paths=frozenset({MCP_PATH}))
 
     def stop(self) -> None:
         """End the streams that would go on for ever."""

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from palacelog.bootstrap import House
 from palacelog.http.server import Server, listening, url_of
@@ -87,3 +89,13 @@ def error_of(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert told["error"]
     assert told["help"]
     return told
+
+
+@asynccontextmanager
+async def connected(served: Served, era: str, **headers: str) -> AsyncIterator[Client]:
+    """The SDK's client at `/mcp`; an underscore in a header's name is a hyphen."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with httpx2.AsyncClient(headers=named, timeout=60) as http:
+        transport = streamable_http_client(f"{served.url}/mcp", http_client=http)
+        async with Client(transport, mode=era, read_timeout_seconds=60) as client:
+            yield client

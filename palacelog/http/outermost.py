@@ -18,15 +18,20 @@ from palacelog.system import System
 
 LOG: Final = logging.getLogger("palacelog.access")
 _SANE: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_KEY: Final = "palacelog.request_id"
 _METHODS: Final = frozenset({"GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS"})
 
 
 class Outermost:
     """Gives each request an id, and notes how it ended."""
 
-    def __init__(self, app: App) -> None:
-        """Stand before everything."""
-        self._app, self._system = app, System()
+    def __init__(self, app: App, *, paths: frozenset[str]) -> None:
+        """Stand before everything.
+
+        Args:
+            paths: those of applications that have no routes to be named by.
+        """
+        self._app, self._paths, self._system = app, paths, System()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -34,6 +39,7 @@ class Outermost:
             await self._app(scope, receive, send)
             return
         id, status, begun = self._id(scope), 0, self._system.now()
+        scope[_KEY] = id
 
         async def named(message: Message) -> None:
             nonlocal status
@@ -47,7 +53,7 @@ class Outermost:
         except Exception as fault:  # noqa: BLE001 - nobody else would answer
             LOG.error("%s fault %s", id, _where(fault))
             if status == 0:
-                await tell(named, _fault(id), close=True)
+                await tell(named, fault_of(scope), close=True)
         finally:
             milliseconds = (self._system.now() - begun) // 1_000
             LOG.info(
@@ -55,7 +61,7 @@ class Outermost:
                 id,
                 visitor_of(scope).name or "-",
                 scope["method"] if scope["method"] in _METHODS else "-",
-                _called(scope),
+                scope["path"] if scope["path"] in self._paths else _called(scope),
                 status or "-",
                 milliseconds,
             )
@@ -75,13 +81,17 @@ def _called(scope: Scope) -> str:
 
 def _where(fault: Exception) -> str:
     """The kind of a fault and where it came up; its text may hold anything."""
+    while isinstance(fault, ExceptionGroup):
+        [fault, *_] = fault.exceptions
     frames = traceback.extract_tb(fault.__traceback__)
     last = frames[-1] if frames else None
     place = "?" if last is None else f"{last.name}:{last.lineno}"
     return f"{type(fault).__name__} in {place}"
 
 
-def _fault(id: str) -> TurnedAway:
+def fault_of(scope: Scope) -> TurnedAway:
+    """What is told where something went wrong inside."""
+    id = scope.get(_KEY, "the request")
     return TurnedAway(
         500,
         "fault",

@@ -22,7 +22,7 @@ from domain.gate import CONTROL, READ, SET_MODE
 from palacelog.bootstrap import House
 from palacelog.rest import document
 from palacelog.rest.arguments import fits_an_address
-from palacelog.rest.calling import Calling, in_thread, on_error, on_no_route, told
+from palacelog.rest.calling import Calling, in_thread, on_error, on_fault, on_no_route, told
 from palacelog.rest.entries import Entries
 
 _ABOUT: Final = "Memory of agents, as an event log. The same operations as over MCP."
@@ -49,6 +49,7 @@ def make_app(
     )
     app.add_exception_handler(PalaceError, on_error)
     app.add_exception_handler(HTTPException, on_no_route)
+    app.add_exception_handler(Exception, on_fault)
     calling = Calling(house)
     for entry in CATALOG.values():
         if entry.name != SET_MODE:  # a request is no session that could remember it

@@ -21,6 +21,7 @@ from domain.errors import PalaceError
 from domain.operation import Context
 from palacelog.bootstrap import House, who
 from palacelog.http.asgi import TurnedAway, status_of
+from palacelog.http.outermost import fault_of
 from palacelog.http.visitors import context_of, mode_asked
 from palacelog.rest.arguments import from_address, from_body, key_of
 from palacelog.sessions import Session
@@ -102,3 +103,8 @@ async def on_no_route(_: Request, error: Exception) -> Response:
         said, help, reason = "There is nothing here.", "See /api/openapi.json.", "no_route"
     stopped = TurnedAway(error.status_code, reason, said, help)
     return told(stopped.as_answer(), error.status_code, error.headers)
+
+
+async def on_fault(request: Request, _: Exception) -> Response:
+    """The answer where something went wrong inside; what stands before everything logs it."""
+    return told(fault_of(request.scope).as_answer(), 500)
