@@ -310,6 +310,7 @@ def test_a_fault_inside_is_told_without_its_words(
     told = error_of(answer, 500, "http::fault")
     assert answer.headers["x-request-id"] in told["help"]
     assert "cellar" not in answer.text
+    served.stop()
     assert "cellar" not in caplog.text
     assert "RuntimeError in broken" in caplog.text
 
