@@ -65,3 +65,49 @@ class Home:
             for path in sorted(self.path.rglob("*"))
             if path.is_file()
         }
+
+
+class Watched:
+    """A command that stands before ours and notes that it ran, and Python that notes whatever it
+    opens in the palace.
+
+    Attributes:
+        command: what a host is given as the palacelog command.
+    """
+
+    def __init__(self, folder: Path, palace: Path) -> None:
+        folder.mkdir()
+        self._runs, self._opens = folder / "runs", folder / "opens"
+        self.command = folder / "palacelog"
+        self.command.write_text(f'#!/bin/sh\necho "$*" >> "{self._runs}"\nexec "{COMMAND}" "$@"\n')
+        self.command.chmod(0o755)
+        (folder / "sitecustomize.py").write_text(
+            "import os, sys\n"
+            f"log = os.open({str(self._opens)!r}, os.O_CREAT | os.O_APPEND | os.O_WRONLY)\n"
+            "def note(event, args):\n"
+            f"    if {str(palace)!r} in str(args):\n"
+            "        os.write(log, (event + '\\n').encode())\n"
+            "sys.addaudithook(note)\n"
+        )
+        self.env = {"PYTHONPATH": str(folder)}
+
+    def runs(self) -> list[str]:
+        """With which arguments the command ran, since this was asked last."""
+        return _lines(self._runs)
+
+    def opens(self) -> list[str]:
+        """What was done with a path in the palace, since this was asked last."""
+        return _lines(self._opens)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.runs()
+        self.opens()
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    found = path.read_text().splitlines()
+    path.write_text("")
+    return found

@@ -1,7 +1,8 @@
 """One question to a palace, asked by a host that waits: of the process that has it open, else here.
 
 Protects the one who waits: a process that owns the palace answers in a moment, and one that does
-not is left alone after a second. Protects memory: the palace is opened for reading.
+not is left alone while there is still time to open it here. Protects memory: the palace is opened
+for reading.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any, Final
 from domain.gate import READ_ONLY
 from palacelog.owner.frames import connected
 
-OWNER_SECONDS: Final = 1.0
+OWNER_SECONDS: Final = 2.5
+"""For each answer of it; its first one in life takes longest."""
 PROTOCOL: Final = "2026-07-28"
 _READ_BYTES: Final = 256 * 1024
 _META: Final = "io.modelcontextprotocol/"
