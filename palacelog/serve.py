@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Any, Final
 
 from domain.errors import Refused
@@ -19,10 +19,11 @@ from palacelog.http.bodies import Bodies
 from palacelog.http.deadline import Deadline, Stopping
 from palacelog.http.door import LOOPBACK_NAMES, Door, is_loopback
 from palacelog.http.outermost import Outermost
-from palacelog.http.server import Server, listening, quiet_libraries, url_of
+from palacelog.http.server import Server, check_certificate, listening, quiet_libraries, url_of
 from palacelog.http.tokens import Token, read_tokens
 from palacelog.mcp.http import McpOverHttp
 from palacelog.mcp.tools import Choice
+from palacelog.owner.process import Owner, take_lock
 from palacelog.rest.app import make_app
 from palacelog.settings import Serving
 
@@ -33,19 +34,26 @@ class Guarded:
     """All ways in over HTTP, behind what guards them."""
 
     def __init__(
-        self, house: House, tokens: tuple[Token, ...], choice: Choice = "core", prefix: str = ""
+        self,
+        house: House,
+        tokens: tuple[Token, ...],
+        choice: Choice = "core",
+        prefix: str = "",
+        *,
+        owns: bool = False,
     ) -> None:
         """Put the parts together, as the settings of the palace say.
 
         Args:
             choice, prefix: of the tools at `/mcp`.
+            owns: see `serve`.
         """
         settings = house.settings.serve
         over_http = McpOverHttp(house, choice, prefix)
 
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[None]:
-            async with over_http.running():
+            async with over_http.running(), _owning(house) if owns else nullcontext():
                 yield
 
         ways: Any = make_app(house, others={MCP_PATH: over_http}, lifespan=lifespan)
@@ -63,6 +71,25 @@ class Guarded:
     def stop(self) -> None:
         """End the streams that would go on for ever."""
         self._stopping.stop()
+
+
+@asynccontextmanager
+async def _owning(house: House) -> AsyncIterator[None]:
+    """The owner of the palace within, where no other process is and its folder can be written."""
+    try:
+        lock = take_lock(house.folder.path)
+    except OSError:
+        lock = None
+    if lock is None:
+        yield
+        return
+    owner = Owner(house, lock)
+    await owner.begin()
+    try:
+        yield
+    finally:
+        owner.end()
+        await owner.ended()
 
 
 def tokens_of(settings: Serving) -> tuple[Token, ...]:
@@ -106,11 +133,13 @@ def serve(
     *,
     choice: Choice = "core",
     prefix: str = "",
+    owns: bool = False,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve a palace until a signal says stop; calls in flight are finished.
 
     Args:
+        owns: sessions of `palacelog mcp` are served too, unless another process does.
         ready: told the address as soon as requests are taken.
 
     Raises:
@@ -118,11 +147,16 @@ def serve(
         InvalidInput, Unusable: it cannot listen there.
     """
     settings = house.settings.serve
-    guarded = Guarded(house, tokens_of(settings), choice, prefix)
+    guarded = Guarded(house, tokens_of(settings), choice, prefix, owns=owns)
+    check_certificate(settings.tls_cert, settings.tls_key)
     quiet_libraries()
     with listening(settings.host, settings.port) as made:
+        url = url_of(made, tls=settings.tls_cert is not None)
         server = Server(
-            guarded.app, cert=settings.tls_cert, key=settings.tls_key, on_stop=guarded.stop
+            guarded.app,
+            cert=settings.tls_cert,
+            key=settings.tls_key,
+            on_start=lambda: ready(url),
+            on_stop=guarded.stop,
         )
-        ready(url_of(made, tls=settings.tls_cert is not None))
         asyncio.run(server.serve(sockets=[made]))

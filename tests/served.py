@@ -68,7 +68,7 @@ def serving(house: House, prefix: str = "") -> Iterator[Served]:
     """A server of a palace, as its settings say but at any free port."""
     guarded = Guarded(house, tokens_of(house.settings.serve), "all", prefix)
     made = listening("127.0.0.1", 0)
-    server = Server(guarded.app, cert=None, key=None, on_stop=guarded.stop)
+    server = Server(guarded.app, on_stop=guarded.stop)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[made])))
     thread.start()
     with Served(url_of(made, tls=False), server, thread) as served:

@@ -91,6 +91,7 @@ def serve(
     invocation = asked(context)
     invocation.timeless("serve")
     from palacelog.bootstrap import open_palace
+    from palacelog.owner.pipe import OF_ONE_SESSION
     from palacelog.serve import serve as serve_palace
     from palacelog.serve import tokens_of
     from palacelog.settings import load
@@ -103,8 +104,10 @@ def serve(
         sys.stdout.flush()
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s")
+    # A session of `palacelog mcp` must not take over what was given for this server's calls.
+    owns = not any(invocation.who.values()) and not OF_ONE_SESSION & os.environ.keys()
     with house:
-        serve_palace(house, choice=tools, prefix=tool_prefix, ready=ready)
+        serve_palace(house, choice=tools, prefix=tool_prefix, owns=owns, ready=ready)
 
 
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:

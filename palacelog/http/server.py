@@ -11,6 +11,7 @@ import asyncio
 import logging
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,18 +107,25 @@ class Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Serves until it is told to stop, and says when it begins to and when it is ready."""
+    """Serves until it is told to stop, and says when it begins and when it stops."""
 
     def __init__(
-        self, app: App, *, cert: Path | None, key: Path | None, on_stop: Callable[[], None]
+        self,
+        app: App,
+        *,
+        cert: Path | None = None,
+        key: Path | None = None,
+        on_start: Callable[[], None] = lambda: None,
+        on_stop: Callable[[], None],
     ) -> None:
         """Serve an application.
 
         Args:
             cert, key: PEM files; with them the server speaks TLS.
+            on_start: called when it answers requests.
             on_stop: called when it stops taking requests; ends what would go on for ever.
         """
-        self._on_stop = on_stop
+        self._on_start, self._on_stop = on_start, on_stop
         config = uvicorn.Config(
             app,
             http=Protocol,
@@ -150,6 +158,11 @@ class Server(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is in flight."""
@@ -186,6 +199,27 @@ def listening(host: str, port: int) -> socket.socket:
             "Give another --host or --port, or stop who listens there.",
         ) from None
     return made
+
+
+def check_certificate(cert: Path | None, key: Path | None) -> None:
+    """That a server can speak TLS with these files, or needs none.
+
+    Raises:
+        InvalidInput: `palacelog::serve::tls`.
+    """
+    if cert is None and key is None:
+        return
+    try:
+        if cert is None:
+            raise ValueError("there is a key and no certificate")
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")
+    except (OSError, ValueError) as error:
+        said = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise InvalidInput(
+            "serve::tls",
+            f"The certificate cannot be used: {said}.",
+            "Give --tls-cert and --tls-key in PEM, the key without a password.",
+        ) from error
 
 
 def quiet_libraries() -> None:

@@ -32,7 +32,7 @@ START_SECONDS: Final = 60.0
 _RETRY_SECONDS: Final = 0.02
 _READ_BYTES: Final = 256 * 1024
 _CREDENTIALS: Final = struct.Struct("3i")
-_OF_ONE_SESSION: Final = frozenset(
+OF_ONE_SESSION: Final = frozenset(
     f"PALACELOG_{name}" for name in ("MODE", "AGENT", "SESSION", "CLIENT", "PRINCIPAL")
 )
 
@@ -266,7 +266,7 @@ def _found(folder: Path, greeting: dict[str, Any]) -> Owner:
 def _started(folder: Path) -> subprocess.Popen[bytes]:
     """A process that will own the palace, where no other does. It outlives this one."""
     command = [sys.executable, "-P", "-m", "palacelog.owner.process", str(folder)]
-    theirs = {name: text for name, text in os.environ.items() if name not in _OF_ONE_SESSION}
+    theirs = {name: text for name, text in os.environ.items() if name not in OF_ONE_SESSION}
     return subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

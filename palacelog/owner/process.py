@@ -29,7 +29,7 @@ BACKLOG: Final = 128
 
 def main(folder: Path) -> int:
     """Own a palace until nobody needs it; at once 0 where another does."""
-    lock = _lock(folder)
+    lock = take_lock(folder)
     if lock is None:
         return 0
     from domain.errors import PalaceError
@@ -43,40 +43,60 @@ def main(folder: Path) -> int:
         report(error, as_json=True)
         return exit_code(error)
     with house:
-        asyncio.run(_Owning(house, lock).run())
+        asyncio.run(_own(Owner(house, lock), house.folder.path))
     return 0
 
 
-class _Owning:
+async def _own(owner: Owner, folder: Path) -> None:
+    """Serve until there was no session for a while, or a signal says so."""
+    await owner.begin()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(one, owner.end)
+    _log_to(folder / LOG_FILE)
+    await owner.ended(IDLE_SECONDS)
+
+
+class Owner:
     """The sessions that are served, and the way in."""
 
     def __init__(self, house: House, lock: int) -> None:
+        """Own an open palace.
+
+        Args:
+            lock: from `take_lock`.
+        """
         self._house, self._lock = house, lock
         self._path = house.folder.path
         self._sessions: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._retired = False
 
-    async def run(self) -> None:
-        """Serve until there was no session for a while, or a signal says so."""
+    async def begin(self) -> None:
+        """Take sessions from now on."""
         listening = _listening(self._path)
-        server = await asyncio.start_unix_server(self._serve, sock=listening, limit=LINE_BYTES_MAX)
-        loop = asyncio.get_running_loop()
-        for one in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(one, self._end)
-        _log_to(self._path / LOG_FILE)
-        while not await self._over():
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=listening, limit=LINE_BYTES_MAX
+        )
+
+    async def ended(self, idle_seconds: float | None = None) -> None:
+        """Wait until it was told to end and no session is left.
+
+        Args:
+            idle_seconds: it also ends where there was no session for so long; None for never.
+        """
+        while not await self._over(idle_seconds):
             pass
         self._retire()
-        server.close()
+        self._server.close()
 
-    async def _over(self) -> bool:
+    async def _over(self, idle_seconds: float | None) -> bool:
         """Wait for a change; whether it is time to end."""
         self._changed.clear()
         if self._retired and not self._sessions:
             return True
         try:
-            seconds = None if self._sessions else IDLE_SECONDS
+            seconds = None if self._sessions else idle_seconds
             await asyncio.wait_for(self._changed.wait(), seconds)
         except TimeoutError:
             return not self._sessions
@@ -97,7 +117,7 @@ class _Owning:
             self._sessions.discard(task)
             self._changed.set()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """End now: what runs is done to its end, and whoever waits for it asks the next owner."""
         self._retire()
         for one in self._sessions:
@@ -113,7 +133,7 @@ class _Owning:
         self._changed.set()
 
 
-def _lock(folder: Path) -> int | None:
+def take_lock(folder: Path) -> int | None:
     """The owner's lock; None where another process has it, or there is no palace."""
     try:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -26,6 +26,10 @@ from palacelog.rest.calling import Calling, in_thread, on_error, on_fault, on_no
 from palacelog.rest.entries import Entries
 
 _ABOUT: Final = "Memory of agents, as an event log. The same operations as over MCP."
+# A span or a metric of the framework's would carry addresses, and with them queries and names.
+_NO_TELEMETRY: Final[Any] = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
 _DELETE: Final = "delete_"
 Lifespan = Callable[[Any], AbstractAsyncContextManager[None]]
 
@@ -45,6 +49,7 @@ def make_app(
         description=_ABOUT,
         openapi_url=None,
         redirect_slashes=False,
+        telemetry=_NO_TELEMETRY,
         lifespan=lifespan,
     )
     app.add_exception_handler(PalaceError, on_error)
