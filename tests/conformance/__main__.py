@@ -7,25 +7,23 @@ suite's fixtures in it, it passes all that each revision requires; nothing is ex
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
-import uvicorn
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from domain.operation import Context
 from palacelog.bootstrap import create_palace, open_palace
 from palacelog.mcp.server import make_server
-from palacelog.sessions import Session
+from tests.command_line import new_line
 from tests.conformance.fixtures import with_fixtures
+from tests.served import serving
 
 HERE: Final = Path(__file__).parent
 MODULES: Final = HERE / "node_modules"
@@ -45,6 +43,7 @@ WITHOUT_FIXTURES: Final = {
         "dns-rebinding-protection",
     },
     "2026-07-28": {
+        "server-stateless",
         "tools-list",
         "resources-list",
         "prompts-list",
@@ -66,23 +65,31 @@ NEEDS_FIXTURES: Final = {
 
 
 @contextmanager
-def serving(*, fixtures: bool) -> Iterator[str]:
-    """The address of our server on a new palace."""
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as listening:
-        create_palace(Path(folder) / "palace", "conformance")
-        with open_palace(Path(folder) / "palace") as house:
-            session = Session(house.palace, Context(client="conformance"), remembers=False)
-            server = make_server(lambda _: session, "core")
-            app = (with_fixtures(server) if fixtures else server).streamable_http_app()
-            listening.bind(("127.0.0.1", 0))
-            running = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
-            thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
-            thread.start()
+def real_server() -> Iterator[str]:
+    """The address of `palacelog serve` on a new palace."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = new_line(Path(folder) / "palace", PALACELOG_VECTORS__EMBEDDER="none")
+        command = line.command("--json", "serve", "--port", "0")
+        quietly = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, env=line.env(), **quietly) as process:
+            assert process.stdout is not None
             try:
-                yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+                ready = b"".join(iter(process.stdout.readline, b"}\n")) + b"}"
+                yield f"{json.loads(ready)['url']}/mcp"
             finally:
-                running.should_exit = True
-                thread.join()
+                process.terminate()
+
+
+@contextmanager
+def with_all_fixtures() -> Iterator[str]:
+    """The address of the same, in this process, with the suite's fixtures in it."""
+    added = patch(
+        "palacelog.mcp.http.make_server", lambda *given: with_fixtures(make_server(*given))
+    )
+    with tempfile.TemporaryDirectory() as folder, added:
+        create_palace(Path(folder) / "palace", "conformance")
+        with open_palace(Path(folder) / "palace") as house, serving(house) as served:
+            yield f"{served.url}/mcp"
 
 
 def outcomes(url: str, revision: str) -> tuple[int, str, dict[str, dict[str, str]]]:
@@ -104,31 +111,32 @@ def outcomes(url: str, revision: str) -> tuple[int, str, dict[str, dict[str, str
     return done.returncode, done.stdout + done.stderr, failed
 
 
-def real_server(revision: str) -> list[str]:
+def faults_of_the_real_server(revision: str) -> list[str]:
     """What the real server fails of what needs no fixture."""
-    with serving(fixtures=False) as url:
+    with real_server() as url:
         _, said, failed = outcomes(url, revision)
     missing = WITHOUT_FIXTURES[revision] - failed.keys()
     if missing:
         return [f"{scenario} was not run: {said[-500:]}" for scenario in sorted(missing)]
-    faults = {name: failed[name] for name in WITHOUT_FIXTURES[revision]}
-    if "server-stateless" in failed:
-        stateless = failed["server-stateless"].items()
-        faults["server-stateless"] = {
-            check: reason for check, reason in stateless if check not in NEEDS_FIXTURES
-        }
     return [
         f"{name}: {check}: {reason}"
-        for name, checks in faults.items()
-        for check, reason in checks.items()
+        for name in sorted(WITHOUT_FIXTURES[revision])
+        for check, reason in failed[name].items()
+        if check not in NEEDS_FIXTURES
     ]
 
 
-def with_all_fixtures(revision: str) -> list[str]:
+def faults_with_all_fixtures(revision: str) -> list[str]:
     """What the server with the suite's fixtures fails of what the revision requires."""
-    with serving(fixtures=True) as url:
+    with with_all_fixtures() as url:
         code, said, _ = outcomes(url, revision)
     return [said] if code != 0 else []
+
+
+_RUNS: Final = {
+    "real server": faults_of_the_real_server,
+    "with fixtures": faults_with_all_fixtures,
+}
 
 
 def main() -> int:
@@ -137,7 +145,7 @@ def main() -> int:
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     faults = []
     for revision in REVISIONS:
-        for name, run in (("real server", real_server), ("with fixtures", with_all_fixtures)):
+        for name, run in _RUNS.items():
             found = run(revision)
             sys.stdout.write(f"{revision} {name}: {'failed' if found else 'passed'}\n")
             faults += found
