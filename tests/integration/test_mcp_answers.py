@@ -10,12 +10,14 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from domain.catalog import CATALOG
+from domain.gate import CONTROL, SET_MODE
 from domain.operation import Context
 from palacelog.mcp.tools import CORE, tools
 from palacelog.palace import Palace
 from palacelog.sessions import Session
 from tests.mcp_clients import ERAS, LEGACY, answered, in_memory, over_streams, refused, session_of
-from tests.palaces import Device, checked
+from tests.palaces import Device, checked, fingerprint
 from tests.samples import SAMPLES, furnished
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +102,24 @@ async def test_a_disabled_session_sees_counts_and_no_names(
         assert answer
         assert MARKER not in str(answer)
         refused(await client.call_tool(f"{prefix}list_wings"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_disabled_session_is_refused_every_tool_that_shows_or_changes_memory(
+    ada: Device, era: str
+) -> None:
+    known = furnished(ada)
+    before = fingerprint(ada.house)
+    async with in_memory(session_of(ada, "disabled"), era, "all") as client:
+        for tool, entry in CATALOG.items():
+            if tool == SET_MODE:
+                continue
+            result = await client.call_tool(tool, SAMPLES[tool](known))
+            if entry.operation_class == CONTROL:
+                answered(result)
+            else:
+                assert refused(result)["code"] == "palacelog::mode::forbidden", tool
+    assert fingerprint(ada.house) == before
 
 
 @pytest.mark.parametrize("era", ERAS)

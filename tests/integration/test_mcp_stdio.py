@@ -20,7 +20,7 @@ from palacelog.bootstrap import open_palace
 from palacelog.mcp.tools import CORE
 from palacelog.owner.frames import connected
 from tests.command_line import CommandLine, new_line
-from tests.mcp_clients import ERAS, LEGACY, WAYS, answered, over_stdio, refused
+from tests.mcp_clients import ERAS, LEGACY, SECONDS_MAX, WAYS, answered, over_stdio, refused
 
 pytestmark = pytest.mark.anyio
 
@@ -237,3 +237,21 @@ async def test_the_prefix_of_another_server_is_taken_over_stdio(
         answered(await client.call_tool("mempalace_diary_write", entry))
         read = answered(await client.call_tool("mempalace_diary_read", {"agent_name": "scribe"}))
         assert [one["content"] for one in read["entries"]] == ["Rain."]
+
+
+@PAIRED
+async def test_progress_comes_through(line: CommandLine, way: tuple[str, ...], era: str) -> None:
+    line.environment |= {
+        "PALACELOG_VECTORS__EMBEDDER": "wordllama",
+        "PALACELOG_VECTORS__WAIT_SECONDS": "60",
+    }
+    ended = asyncio.Event()
+
+    async def hear(done: float, total: float | None, message: str | None) -> None:
+        if done == total:
+            ended.set()
+
+    items = [PLACE | {"content": f"Note {number}"} for number in range(20)]
+    async with over_stdio(line, era, *way) as client:
+        answered(await client.call_tool("checkpoint", {"items": items}, progress_callback=hear))
+        await asyncio.wait_for(ended.wait(), SECONDS_MAX)
