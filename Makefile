@@ -77,6 +77,10 @@ $(SUITE)/node_modules/.ready: $(SUITE)/package.json $(SUITE)/package-lock.json
 conformance: setup $(SUITE)/node_modules/.ready ## Run the protocol's conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance $(ARGS)
 
+.PHONY: fuzz
+fuzz: setup ## Draw many requests from the OpenAPI document (more: make fuzz EXAMPLES=500)
+	OPENAPI_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest tests/integration/test_openapi.py $(ARGS)
+
 .PHONY: bench
 bench: setup ## Measure speed, as ratios (small sizes: make bench ARGS=--quick)
 	$(BIN)/python -m tests.benchmarks $(ARGS)

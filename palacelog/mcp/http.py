@@ -8,20 +8,19 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.connection import Connection
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from domain.errors import PalaceError
+from domain.identity import NAME_CHARACTERS_MAX
 from palacelog.bootstrap import House, who
 from palacelog.http.asgi import Receive, Scope, Send, tell
 from palacelog.http.bodies import BODY_BYTES_MAX
@@ -31,6 +30,8 @@ from palacelog.mcp.server import make_server
 from palacelog.mcp.tools import Choice
 from palacelog.sessions import Session
 
+_CHOSEN: Final = "palacelog/mode"
+
 
 class McpOverHttp:
     """The protocol at one path."""
@@ -39,7 +40,6 @@ class McpOverHttp:
         """Answer out of a palace that stays open meanwhile."""
         self._house = house
         self._context = who(house.settings)
-        self._chosen: MutableMapping[Connection, str] = WeakKeyDictionary()
         self._manager = StreamableHTTPSessionManager(
             make_server(self._session_of, choice, prefix), max_request_body_size=BODY_BYTES_MAX
         )
@@ -68,18 +68,20 @@ class McpOverHttp:
         context = context_of(scope, self._context)
         ceiling = least(context.session_mode, mode_asked(scope) or context.session_mode)
         context = replace(context, session_mode=ceiling)
+        about = asked.session.client_params
+        if context.client is None and about is not None:
+            context = replace(context, client=about.client_info.name[:NAME_CHARACTERS_MAX])
         if asked.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return Session(self._house.palace, context, remembers=False)
-        # The SDK hands out no other name of what lives exactly as long as the session.
-        connection = asked.session._connection
         id: Any = asked.request.headers.get(MCP_SESSION_ID_HEADER)  # type: ignore[union-attr]
-        context = replace(context, session=id or context.session)
+        # The SDK hands out no other name of what lives exactly as long as the session.
+        state: dict[str, Any] = asked.session._connection.state
 
         def changed(mode: str) -> None:
-            self._chosen[connection] = mode
+            state[_CHOSEN] = mode
 
+        context = replace(context, session=id or context.session)
         session = Session(self._house.palace, context, remembers=True, changed=changed)
-        chosen = self._chosen.get(connection)
-        if chosen is not None:
-            session.go_on_with(least(chosen, ceiling))
+        if _CHOSEN in state:
+            session.go_on_with(least(state[_CHOSEN], ceiling))
         return session

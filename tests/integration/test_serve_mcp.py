@@ -9,6 +9,7 @@ import jsonschema
 import orjson
 import pytest
 from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
 
 from palacelog.http.visitors import MODE_HEADER
 from palacelog.mcp.tools import tools
@@ -200,3 +201,46 @@ async def test_status_by_another_servers_name_shows_no_names_in_a_disabled_sessi
         result = await client.call_tool("mempalace_status", {})
     assert not result.is_error
     assert not [name for name in NAMES if name in str(result.content)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_the_client_gave_up_happens_once(
+    ada: Device, served: Served, era: str
+) -> None:
+    given = PLACE | {"content": "tea", "idempotency_key": "k-1"}
+    async with connected(served, era) as client:
+        with ada.house.lock.held(), pytest.raises(MCPError):
+            await client.call_tool("add_drawer", given, read_timeout_seconds=0.3)
+        again = await structured(client, "add_drawer", given)
+    assert ada.tools() == ["add_drawer"]
+    assert again["position"] == 1
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_an_operation_names_the_client_and_the_session_that_asked(
+    ada: Device, served: Served, era: str
+) -> None:
+    async with connected(served, era) as client:
+        written = await structured(client, "add_drawer", PLACE | {"content": "tea"})
+    shown = ada.show_operation(op_id=written["op_id"])["operation"]
+    assert shown["client"] == "mcp"
+    assert (shown["session"] is not None) == (era == LEGACY)
+
+
+async def test_a_lower_header_holds_for_its_request_alone(served: Served) -> None:
+    session = {"accept": TEXT, "mcp-session-id": begun(served)}
+    call = _request("tools/call", name="create_wing", arguments={"wing": "attic"})
+    low = served.post("/mcp", json=call, headers=session | {MODE_HEADER: "read_only"})
+    assert "palacelog::mode::forbidden" in low.text
+    assert "op_id" in served.post("/mcp", json=call, headers=session).text
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_resources_are_refused_in_a_disabled_session(
+    known: Known, served: Served, era: str
+) -> None:
+    async with connected(served, era, x_palacelog_mode="disabled") as client:
+        for uri in ("palacelog://log/1", f"palacelog://drawer/{known.drawer}"):
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
+            assert "palacelog::mode::forbidden" in str(caught.value)
