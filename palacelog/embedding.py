@@ -37,7 +37,8 @@ from projections.meaning import (
     Wish,
 )
 from projections.queries.drawers import content_of
-from projections.reading import Reading
+from projections.reading import Reading, Rows
+from projections.sqlite import file_of
 from projections.vectors import folders
 
 if TYPE_CHECKING:
@@ -114,10 +115,12 @@ class Embedding:
         # It is durable; what cannot be done now is done when texts are embedded or searched.
         with suppress(PalaceError, sqlite3.Error, OSError):
             if self._unrecorded:
-                self.work.first()
+                with self.indexes.using():
+                    self.work.first()
                 self._unrecorded = False
             if tool == ATTACH_EMBEDDING:
-                self.work.take_attached()
+                with self.indexes.using():
+                    self.work.take_attached()
         if self._background:
             self.wake()
 
@@ -160,19 +163,19 @@ class Embedding:
             Unusable, Damaged: the embedder cannot be loaded.
             Refused: `palacelog::vectors::not_cut`.
         """
-        with self._palace.reading() as reading:
+        with self.indexes.using(), self._palace.reading() as reading:
             index, text = self.indexes.counting(reading), content_of(reading, drawer_id)
-        if index is None or text is None or index.identity.short != short:
-            return None
-        embedder = index.embedder()
-        try:
-            return len(embedder.chunks(text))
-        except Exception as error:
-            raise Refused(
-                "vectors::not_cut",
-                f"{short} cannot cut the text into chunks ({type(error).__name__}: {error}).",
-                "Store the text in another form.",
-            ) from error
+            if index is None or text is None or index.identity.short != short:
+                return None
+            embedder = index.embedder()
+            try:
+                return len(embedder.chunks(text))
+            except Exception as error:
+                raise Refused(
+                    "vectors::not_cut",
+                    f"{short} cannot cut the text into chunks ({type(error).__name__}: {error}).",
+                    "Store the text in another form.",
+                ) from error
 
     def hybrid(self, reading: Reading, wish: Wish) -> Ranked | Degraded:
         """By words and by meaning."""
@@ -204,10 +207,11 @@ class Embedding:
         """
         said = counting(reading)
         names = set(folders.short_names(self._folder)) | ({said.short} if said else set())
-        texts = folders.texts(reading.cursor) if names else set()
+        count = folders.texts(reading.cursor) if names else 0
+        views = file_of(reading.cursor)
         return [
             {"embedder": name, "counts": said is not None and said.short == name}
-            | folders.state(self._folder / name, texts)
+            | folders.state(self._folder / name, views, count)
             for name in sorted(names)
         ]
 
@@ -277,7 +281,13 @@ class Embedding:
             first: what it needs before.
         """
         try:
-            return ask(self._ready(reading, first))
+            with self.indexes.using():
+                ready = self._ready(reading, first)
+                answer = ask(ready)
+            now = counting(Rows(reading.cursor))
+            if now is not None and now.short == ready.vectors.identity.short:
+                self.indexes.let_go(now.short)
+            return answer
         except (PalaceError, sqlite3.Error, OSError) as error:
             return _trouble(error)
 
@@ -325,7 +335,7 @@ class Embedding:
             with suppress(Exception):
                 self.work.embed()
             for index, position in behind:
-                with suppress(Exception):
+                with suppress(Exception), self.indexes.using():
                     self.work.fill(index, position=position)
 
 

@@ -112,12 +112,13 @@ class Work:
         Raises:
             Unusable, Damaged: the embedder cannot be loaded.
         """
-        index, embedded = self.embed(
-            limit, retry_failed=retry_failed, at_once_max=AT_ONCE_MAX, report=report
-        )
-        with self._palace.reading() as reading:
-            missing = index.missing(reading.cursor, reading.checkpoint.log_id)
-            failed = index.failures(reading.cursor, missing.failed)
+        with self._indexes().using():
+            index, embedded = self.embed(
+                limit, retry_failed=retry_failed, at_once_max=AT_ONCE_MAX, report=report
+            )
+            with self._palace.reading() as reading:
+                missing = index.missing(reading.cursor, reading.checkpoint.log_id)
+                failed = index.failures(reading.cursor, missing.failed)
         lacking = len(missing.digests) + len(missing.failed)
         return Run(index.identity.short, embedded, failed, lacking)
 
@@ -130,14 +131,15 @@ class Work:
         report: Report = silent,
     ) -> tuple[VectorIndex, int]:
         """Embed what the counting index lacks; that index, and how many texts it gained."""
-        index = self.take_attached() or self.first()
-        gained = self.fill(
-            index,
-            limit,
-            retry_failed=retry_failed,
-            at_once_max=at_once_max,
-            report=report,
-        )
+        with self._indexes().using():
+            index = self.take_attached() or self.first()
+            gained = self.fill(
+                index,
+                limit,
+                retry_failed=retry_failed,
+                at_once_max=at_once_max,
+                report=report,
+            )
         return index, gained
 
     def fill(

@@ -26,6 +26,7 @@ from palacelog.bootstrap import House
 from palacelog.embedding import Embedding
 from palacelog.embedding_work import AT_ONCE_MAX, LOCK_SECONDS, changed
 from palacelog.prepare import Report
+from projections.sqlite import file_of
 from projections.vectors import folders
 from replay.crash_points import reach
 from replay.log import AT_ONCE
@@ -216,6 +217,7 @@ def changing(house: House) -> Iterator[Embedding]:
     with (
         in_words(),
         only_one(guard, WAIT_SECONDS, "changing the embedder", "vectors::reindexing"),
+        embedding.indexes.using(),
     ):
         yield embedding
 
@@ -269,7 +271,8 @@ def plan(house: House, target: Target) -> Plan:
     short = target.identity.short
     with house.palace.reading() as reading:
         said = counting(reading)
-        state = folders.state(house.folder.vectors / short, folders.texts(reading.cursor))
+        views, count = file_of(reading.cursor), folders.texts(reading.cursor)
+        state = folders.state(house.folder.vectors / short, views, count)
     before = None if said is None else said.short
     return Plan(short, before, before == short, state["texts"], state["embedded"])
 

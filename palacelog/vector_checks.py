@@ -27,9 +27,10 @@ CURE: Final = "Run `palacelog reindex`; vectors are made again from the texts."
 
 
 class _Seen(NamedTuple):
-    """What the views say: the texts, and which embedder counts."""
+    """What the views say: how many texts there are, and which embedder counts."""
 
-    texts: set[bytes]
+    views: Path
+    texts: int
     counts: Embedding | None
 
 
@@ -48,7 +49,7 @@ def vector_checks(folder: PalaceFolder, configured: str) -> Iterator[Check]:
     short = None if seen.counts is None else seen.counts.short
     names = folders.short_names(folder.vectors)
     for name in names:
-        yield _index(folder.vectors / name, seen.texts, counts=name == short)
+        yield _index(folder.vectors / name, seen, counts=name == short)
         yield from _saved(folder.vectors / name)
         if name != short:
             yield from _gone(folder.vectors / name)
@@ -62,16 +63,16 @@ def _seen(folder: PalaceFolder) -> _Seen:
     path = Generations(folder.views).current()
     with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
         cursor = connection.cursor()
-        return _Seen(folders.texts(cursor), counting(Rows(cursor)))
+        return _Seen(path, folders.texts(cursor), counting(Rows(cursor)))
 
 
-def _index(folder: Path, texts: set[bytes], *, counts: bool) -> Check:
+def _index(folder: Path, seen: _Seen, *, counts: bool) -> Check:
     """The cache: whole, of the embedder that its folder is named by, and how far it has come."""
     found = folders.Coverage(0, 0, 0, 0)
     try:
         fault = _fault(folder)
         if fault is None:
-            found = folders.coverage(texts, folders.held(folder / folders.CACHE_FILE))
+            found = folders.coverage(folder / folders.CACHE_FILE, seen.views, seen.texts)
     except (sqlite3.Error, OSError) as error:
         fault = f"cannot be read ({error})"
     if fault is not None:

@@ -65,9 +65,7 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     """
     if not path.exists():
         path.touch(mode=0o600)  # its WAL and shared memory take the mode over
-    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-    # A WAL that is there cannot be left out; SQLite then needs its shared memory file as well.
-    if writable or _has_wal(path):
+    if _usable(path):
         connection = _opened(str(path), connection_class)
         connection.execute("PRAGMA journal_mode=WAL")
     else:
@@ -85,6 +83,28 @@ def connect(path: Path, *, synchronous: str, read_only: bool = False) -> sqlite3
     return connection
 
 
+def attach(connection: sqlite3.Connection, path: Path, name: str) -> None:
+    """Let a connection read another database too, under a name."""
+    connection.execute(f"ATTACH ? AS {name}", (str(path) if _usable(path) else _immutable(path),))
+
+
+def file_of(cursor: sqlite3.Cursor) -> Path:
+    """The file that a cursor's database is in."""
+    [(_, _, path), *_] = cursor.execute("PRAGMA database_list").fetchall()
+    return Path(path)
+
+
+def _usable(path: Path) -> bool:
+    """Whether a database can be opened as it is, or is only to be looked at."""
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    # A WAL that is there cannot be left out; SQLite then needs its shared memory file as well.
+    return writable or _has_wal(path)
+
+
+def _immutable(path: Path) -> str:
+    return f"{path.absolute().as_uri()}?immutable=1"
+
+
 def _opened(name: str, kind: type[_Kind]) -> _Kind:
     return sqlite3.connect(
         name,
@@ -93,12 +113,12 @@ def _opened(name: str, kind: type[_Kind]) -> _Kind:
         check_same_thread=False,
         cached_statements=256,
         factory=kind,
-        uri=kind is Unchanging,
+        uri=True,
     )
 
 
 def _unchanging(path: Path) -> sqlite3.Connection:
-    opened = _opened(f"{path.absolute().as_uri()}?immutable=1", Unchanging)
+    opened = _opened(_immutable(path), Unchanging)
     opened.path = path
     opened.seen = opened.look()
     return opened

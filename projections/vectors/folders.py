@@ -16,7 +16,7 @@ from zlib import crc32
 import orjson
 
 from domain.embedders import short_of
-from projections.sqlite import connect
+from projections.sqlite import attach, connect
 
 CACHE_FILE: Final = "cache.db"
 INDEX_FILE: Final = "vectors.index"
@@ -31,7 +31,18 @@ UNREADABLE: Final = "unreadable"
 _NO_FAULTS: Final = ("locked", "busy", "full", "i/o", "unable to open", "readonly", "closed")
 _SUM_BYTES: Final = 32
 _ROWS: Final = "SELECT chunk, vector, bits, sum FROM passages ORDER BY number"
-_TEXTS: Final = "SELECT DISTINCT digest FROM numbered"
+_VIEWS: Final = "views"
+_TEXTS: Final = "SELECT count(DISTINCT digest) FROM numbered"
+# In the order of two indexes, which SQLite walks side by side: 100,000 texts in 50 ms.
+_LACKING: Final = (
+    "SELECT count(*) FROM (SELECT digest FROM views.numbered"
+    " EXCEPT SELECT digest FROM passages WHERE chunk = 0 ORDER BY 1)"
+)
+_FAILED: Final = (
+    "SELECT count(*) FROM failures AS one"
+    " WHERE EXISTS (SELECT 1 FROM views.numbered WHERE digest = one.digest)"
+    " AND NOT EXISTS (SELECT 1 FROM passages WHERE digest = one.digest AND chunk = 0)"
+)
 
 
 class Saved(NamedTuple):
@@ -46,17 +57,6 @@ class Saved(NamedTuple):
     identity: dict[str, Any]
     upto: int
     body: bytes
-
-
-class Held(NamedTuple):
-    """What a cache holds, by the digests of texts.
-
-    Attributes:
-        failed: of those that could not be embedded.
-    """
-
-    embedded: set[bytes]
-    failed: set[bytes]
 
 
 class Coverage(NamedTuple):
@@ -138,21 +138,32 @@ def saved_index(path: Path) -> Saved | None:
     return Saved(said["identity"], said["upto"], body)
 
 
-def texts(cursor: sqlite3.Cursor) -> set[bytes]:
-    """The digests of all texts that a snapshot of the views holds."""
-    return {digest for (digest,) in cursor.execute(_TEXTS)}
+def texts(cursor: sqlite3.Cursor) -> int:
+    """How many different texts a snapshot of the views holds."""
+    [(count,)] = cursor.execute(_TEXTS).fetchall()
+    return int(count)
 
 
-def held(path: Path) -> Held:
-    """What a cache holds.
+def coverage(path: Path, views: Path, count: int) -> Coverage:
+    """How many of the texts of the views a cache has.
+
+    Args:
+        views: their file.
+        count: how many texts they hold.
 
     Raises:
         sqlite3.DatabaseError: it cannot be read.
     """
+    if not path.is_file():
+        return Coverage(count, 0, count, 0)
     with closing(connect(path, synchronous="NORMAL", read_only=True)) as connection:
-        embedded = connection.execute("SELECT digest FROM passages WHERE chunk = 0").fetchall()
-        failed = connection.execute("SELECT digest FROM failures").fetchall()
-    return Held({one for (one,) in embedded}, {one for (one,) in failed})
+        attach(connection, views, _VIEWS)
+        [(lacking,)] = connection.execute(_LACKING).fetchall()
+        [(failed,)] = connection.execute(_FAILED).fetchall()
+    # What was written meanwhile is counted by the next who asks.
+    lacking = min(lacking, count)
+    failed = min(failed, lacking)
+    return Coverage(count, count - lacking, lacking - failed, failed)
 
 
 def row_sum(chunk: int, vector: bytes, bits: bytes) -> int:
@@ -180,20 +191,11 @@ def fault_in(path: Path) -> str | None:
     return None
 
 
-def coverage(wanted: set[bytes], holds: Held) -> Coverage:
-    """How many of some texts a cache has."""
-    embedded = wanted & holds.embedded
-    failed = (wanted - embedded) & holds.failed
-    missing = len(wanted) - len(embedded) - len(failed)
-    return Coverage(len(wanted), len(embedded), missing, len(failed))
-
-
-def state(folder: Path, wanted: set[bytes]) -> dict[str, Any]:
-    """How an embedder's folder is: the coverage of some texts, and whether it can be read."""
+def state(folder: Path, views: Path, count: int) -> dict[str, Any]:
+    """How an embedder's folder is: the coverage of the texts, and whether it can be read."""
     try:
-        path = folder / CACHE_FILE
-        found = held(path) if path.is_file() else Held(set(), set())
+        found = coverage(folder / CACHE_FILE, views, count)
         readable = WHOLE
     except (sqlite3.Error, OSError):
-        found, readable = Held(set(), set()), UNREADABLE
-    return coverage(wanted, found)._asdict() | {"state": readable}
+        found, readable = Coverage(count, 0, count, 0), UNREADABLE
+    return found._asdict() | {"state": readable}

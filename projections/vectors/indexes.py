@@ -10,7 +10,8 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -46,6 +47,7 @@ class VectorIndexes:
         self._guard = threading.RLock()
         self._open: dict[str, VectorIndex] = {}
         self._left: list[VectorIndex] = []
+        self._users = 0
         self._changed = threading.Condition()
         self.wake: Callable[[VectorIndex, int], None] = lambda index, position: None
         """Called when an index lacks texts up to a position."""
@@ -56,6 +58,29 @@ class VectorIndexes:
             for one in (*self._open.values(), *self._left):
                 one.close()
             self._open.clear()
+            self._left.clear()
+
+    @contextmanager
+    def using(self) -> Iterator[None]:
+        """No index is let go within."""
+        with self._guard:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._users -= 1
+
+    def let_go(self, keep: str) -> None:
+        """Close every index but one, by its short form, unless somebody may be using them: what no
+        longer answers can then be removed. It is opened again where it is asked for.
+        """
+        with self._guard:
+            if self._users:
+                return
+            others = [short for short in self._open if short != keep]
+            for one in (*map(self._open.pop, others), *self._left):
+                one.close()
             self._left.clear()
 
     def of(self, identity: Identity, source: str | None = None) -> VectorIndex:

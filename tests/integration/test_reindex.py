@@ -201,9 +201,34 @@ def test_prune_is_refused_while_somebody_uses_what_would_go(
         with line.stops(1, "vectors::in_use", names="first-"):
             line("reindex", "--prune")
         assert list(vectors(line)) == ["first", "second"]
-        # It searches by the new one as soon as that counts.
-        assert house.palace.call("search", {"query": "beverage"})["embedder"][:7] == "second-"
-    assert len(line("reindex", "--prune")["removed"]) == 1
+        embedding = house.palace.embedding
+        assert embedding is not None
+        with embedding.indexes.using():
+            assert by_meaning(house) == "second-"
+            with line.stops(1, "vectors::in_use", names="first-"):
+                line("reindex", "--prune")
+        # It searches by the new one as soon as that counts, and lets go of the old one then.
+        assert by_meaning(house) == "second-"
+        assert len(line("reindex", "--prune")["removed"]) == 1
+        assert by_meaning(house) == by_meaning(house, known_at="@2") == "second-"
+
+
+def test_an_embedder_of_before_is_opened_again_for_who_looks_back(
+    line: CommandLine, models: tuple[Path, Path]
+) -> None:
+    with open_palace(line.palace, vectors={"embedder": str(models[0])}) as house:
+        assert by_meaning(house) == "first-"
+        line("reindex", "--embedder", models[1])
+        for _ in range(3):
+            assert by_meaning(house) == "second-"
+            assert by_meaning(house, known_at="@2") == "first-"
+
+
+def by_meaning(house: House, **moment: str) -> str:
+    """What a search that lacks nothing went by."""
+    found = house.palace.call("search", {"query": "beverage", **moment})
+    assert found["degraded"] is None
+    return str(found["embedder"].rpartition("-")[0] + "-")
 
 
 def test_only_one_process_changes_the_embedder(

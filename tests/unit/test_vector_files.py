@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import Damaged
+from projections.vectors import folders
 from projections.vectors.cache import CACHE_FILE, Cache
 from projections.vectors.embedder import Identity, Passage, Vectors
 from projections.vectors.flat import COSINE_UNIT, INDEX_FILE, FlatIndex
@@ -266,3 +267,24 @@ def test_an_index_that_is_ahead_of_its_cache_is_not_taken(cache: Cache) -> None:
         connection.execute("DELETE FROM passages WHERE number > 10")
         connection.commit()
     assert len(FlatIndex(cache)) == 0
+
+
+def test_how_far_a_cache_has_come_is_counted_as_by_hand(cache: Cache, tmp_path: Path) -> None:
+    # Every way in which a text may be held, have failed, and be one of the palace's.
+    held = {number for number in range(8) if number & 1}
+    failed = {number for number in range(8) if number & 2}
+    wanted = {number for number in range(8) if number & 4}
+    [row] = vectors(1)
+    cache.store([(digest(number), [passage(row)] * 2) for number in held])
+    for number in failed:
+        cache.failed(digest(number), "too odd")
+    views = tmp_path / "views.db"
+    with closing(sqlite3.connect(views, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE numbered (number INTEGER PRIMARY KEY, digest BLOB)")
+        rows = [(digest(number),) for number in (*wanted, *wanted)]
+        connection.executemany("INSERT INTO numbered (digest) VALUES (?)", rows)
+        count = folders.texts(connection.cursor())
+    told = folders.coverage(cache.folder / CACHE_FILE, views, count)
+    lacking = wanted - held
+    assert told == (4, len(wanted & held), len(lacking - failed), len(lacking & failed))
+    assert told == (4, 2, 1, 1)
