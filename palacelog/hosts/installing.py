@@ -2,7 +2,7 @@
 
 Protects what was there: all files are read and all texts made before the first is written, a file
 is kept beside before its first change, and removing puts back what that copy holds. Doing it twice
-is doing it once. May not know a host.
+is doing it once, and doing half of it is doing nothing. May not know a host.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from domain.errors import PalaceError
 from palacelog.hosts import files
 from palacelog.hosts.jsonc import NotEditable
 from palacelog.hosts.parts import OwnFile, Part
@@ -74,25 +75,42 @@ def to_remove(parts: Sequence[Part]) -> list[Change]:
 
 
 def carry_out(changes: Iterable[Change]) -> None:
-    """Write what was made.
+    """Write what was made; where a file cannot be written, those before it are put back.
 
     Raises:
         Refused: somebody changed a file meanwhile.
         Unusable: a file cannot be written.
     """
-    for one in changes:
-        path, backup = one.part.path, files.backup_of(one.part.path)
-        if one.keep and one.seen is not None:
-            files.write(backup, one.seen, files.read(backup))
-            backup.chmod(path.stat().st_mode & 0o777)
-        if one.seen != one.made:
-            if one.made is not None:
-                files.write(path, one.made, one.seen)
-            elif one.seen is not None:
-                files.remove(path, one.seen)
+    done: list[Change] = []
+    try:
+        for one in changes:
+            if one.keep and one.seen is not None:
+                _keep_beside(one.part.path, one.seen)
+            _write(one.part.path, one.made, one.seen)
+            done.append(one)
+    except PalaceError:
+        for one in reversed(done):
+            with suppress(PalaceError):
+                _write(one.part.path, one.seen, one.made)
+        raise
+    for one in done:
         if one.action in ("restore", "remove"):
-            backup.unlink(missing_ok=True)
+            files.backup_of(one.part.path).unlink(missing_ok=True)
             _tidy(one.part)
+
+
+def _keep_beside(path: Path, text: str) -> None:
+    backup = files.backup_of(path)
+    files.write(backup, text, files.read(backup))
+    backup.chmod(path.stat().st_mode & 0o777)
+
+
+def _write(path: Path, text: str | None, seen: str | None) -> None:
+    """Let a file hold a text, or be gone, where it held another."""
+    if text is not None and text != seen:
+        files.write(path, text, seen)
+    elif text is None and seen is not None:
+        files.remove(path, seen)
 
 
 def standing(parts: Sequence[Part]) -> list[Standing]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 Step = str | Callable[[Any], bool]
@@ -121,12 +122,22 @@ def _plain(text: str) -> str:
     mark: strict JSON, in which every value stands where it stood.
     """
 
-    return _TRAILING.sub(_blank, _bare(text))
+    return text if _strict(text) else _TRAILING.sub(_blank, _bare(text))
 
 
 def _bare(text: str) -> str:
     """The text with a space for each character of a comment or a byte order mark."""
-    return _COMMENT.sub(_blank, text).replace("\ufeff", " ", 1)
+    return text if _strict(text) else _COMMENT.sub(_blank, text).replace("\ufeff", " ", 1)
+
+
+@lru_cache(maxsize=4)
+def _strict(text: str) -> bool:
+    """Whether a text is JSON as it stands; some that hosts keep are of many megabytes."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _blank(found: re.Match[str]) -> str:

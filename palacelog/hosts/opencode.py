@@ -16,7 +16,7 @@ from palacelog.hosts import files, jsonc
 from palacelog.hosts.parts import JsonEntry, OwnFile, Part
 from palacelog.hosts.skill import skill
 from palacelog.hosts.templates import filled
-from palacelog.hosts.wanted import HOOK_SECONDS, NAME, Wanted
+from palacelog.hosts.wanted import HOOK_MILLISECONDS, NAME, Wanted
 
 HOST: Final = "opencode"
 FOLDER_VARIABLE: Final = "XDG_CONFIG_HOME"
@@ -38,7 +38,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
         command=[str(wanted.command), "--palace", str(wanted.palace), "hook"],
         host=HOST,
         label=wanted.label,
-        milliseconds=HOOK_SECONDS * 1_000,
+        milliseconds=HOOK_MILLISECONDS,
     )
     return [
         JsonEntry("mcp", path, steps, _entry(wanted, second=second)),

@@ -14,7 +14,7 @@ from typing import Any, Final
 from palacelog.hosts.parts import OwnFile, Part
 from palacelog.hosts.skill import skill
 from palacelog.hosts.templates import filled
-from palacelog.hosts.wanted import HOOK_SECONDS, NAME, Wanted
+from palacelog.hosts.wanted import HOOK_MILLISECONDS, NAME, Wanted
 
 HOST: Final = "pi"
 FOLDER_VARIABLE: Final = "PI_CODING_AGENT_DIR"
@@ -34,7 +34,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
         label=wanted.label,
         url=None if wanted.url is None else wanted.url.removesuffix("/mcp"),
         token_variable=wanted.token_variable,
-        milliseconds=HOOK_SECONDS * 1_000,
+        milliseconds=HOOK_MILLISECONDS,
         tools=_tools(),
     )
     return [

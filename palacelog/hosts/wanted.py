@@ -20,6 +20,9 @@ NAME: Final = "palacelog"
 HOOK_SECONDS: Final = 10
 """How long a host waits for a hook; the hook itself gives up earlier."""
 
+HOOK_MILLISECONDS: Final = 30_000
+"""How long a plugin of ours waits for one."""
+
 Scope = Literal["user", "project"]
 Transport = Literal["stdio", "http"]
 

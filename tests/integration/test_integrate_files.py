@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tomllib
@@ -342,6 +343,28 @@ def test_a_file_that_changes_meanwhile_is_left_alone(
     assert error["code"] == "palacelog::integration::changed_meanwhile"
     assert path.read_text() == '{"a": 2}'
     assert not [name for name in home.files() if name.startswith("..")]
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_disk_that_is_full_half_way_leaves_what_was_there(
+    home: Home, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = with_files_of(home, host)
+    last = str(home.path / sorted(OURS[host])[-1])
+    real = os.replace
+
+    def replace(made: str, target: Path) -> None:
+        if str(target) == last or target.name == "SKILL.md":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        real(made, target)
+
+    monkeypatch.setattr(host_files.os, "replace", replace)
+    ended = home.run("install", host)
+    assert ended.code == 3
+    [error] = ended.errors
+    assert error["code"] == "palacelog::integration::not_writable"
+    left = home.files()
+    assert {name: held for name, held in left.items() if "palacelog-backup" not in name} == before
 
 
 def test_a_link_and_the_mode_of_a_file_stay(home: Home) -> None:
