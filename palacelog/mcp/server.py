@@ -16,6 +16,7 @@ import orjson
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel.server import Server
 
+from domain.catalog import CATALOG
 from domain.errors import PalaceError
 from palacelog.mcp import foreign, prompts, resources
 from palacelog.mcp.asked import Asked, SessionOf, called
@@ -111,7 +112,7 @@ class _Surface:
         except PalaceError as error:
             return refused(foreign.told(self._prefix, name, error))
         except Exception as error:  # noqa: BLE001
-            return refused(unforeseen(given.name, error))
+            return refused(unforeseen(name if name in CATALOG else asked.method, error))
 
     async def read_resource(
         self, asked: Asked, given: types.ReadResourceRequestParams

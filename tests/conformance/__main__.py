@@ -56,6 +56,7 @@ WITHOUT_FIXTURES: Final = {
     },
 }
 """The scenarios of each revision that name no tool, resource or prompt of a fixture."""
+SECONDS_MAX: Final = 300
 PASSED: Final = {"SUCCESS", "INFO", "SKIPPED"}
 NEEDS_FIXTURES: Final = {
     "sep-2575-server-rejects-undeclared-capability",
@@ -98,7 +99,9 @@ def outcomes(url: str, revision: str) -> tuple[int, str, dict[str, dict[str, str
     """
     with tempfile.TemporaryDirectory() as folder:
         command = [NODE, SUITE, "server", "--url", url, "--requirements", revision, "-o", folder]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=SECONDS_MAX
+        )
         failed = {}
         for path in sorted(Path(folder).glob("server-*/checks.json")):
             # The folder's name ends with an instant: 2026-11-30T13-31-29-388Z.

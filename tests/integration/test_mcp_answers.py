@@ -168,14 +168,21 @@ def gate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     gate.open.set()
 
 
+async def nobody_hears(done: float, total: float | None, message: str | None) -> None:
+    return None
+
+
+@pytest.mark.parametrize("progress", [None, nobody_hears], ids=["silent", "with progress"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_call_that_was_given_up_has_happened_once_whoever_repeats_it(
-    ada: Device, gate: Gate, era: str
+    ada: Device, gate: Gate, era: str, progress: Any
 ) -> None:
     write = PLACE | {"content": "tea", "idempotency_key": "k-1"}
     async with over_streams(session_of(ada), era) as client:
         with pytest.raises(MCPError):
-            await client.call_tool("add_drawer", write, read_timeout_seconds=0.05)
+            await client.call_tool(
+                "add_drawer", write, read_timeout_seconds=0.05, progress_callback=progress
+            )
         gate.open.set()
         again = answered(await client.call_tool("add_drawer", write))
         answered(await client.call_tool("status"))
