@@ -83,9 +83,12 @@ class Protocol(H11Protocol):
         self.transport.close()
 
     def _watch_head(self) -> None:
+        """Let the clock run while a head is not whole, or a body goes on that nobody reads."""
         between = self.conn.their_state is h11.IDLE
         self._asked = self._asked or not between
-        if not between or (self._asked and not self.conn.trailing_data[0]):
+        head = between and (not self._asked or bool(self.conn.trailing_data[0]))
+        unread = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        if not (head or unread):
             self._unwatch()
         elif self._late is None:
             self._late = self.loop.call_later(HEAD_SECONDS, self._give_up)

@@ -156,6 +156,20 @@ def test_a_head_that_never_ends_is_given_up(
     lives(served)
 
 
+def test_a_body_that_goes_on_behind_a_refusal_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.3)
+    begin = head("content-length: 1000").replace(b"localhost", b"evil.example")
+    wire = Wire(served, begin)
+    with wire.socket.makefile("rb") as file:
+        assert file.readline().split()[1] == b"421"
+        wire.socket.sendall(b"x")
+        assert file.read().endswith(b"}")
+    wire.socket.close()
+    lives(served)
+
+
 def test_what_is_no_http_is_refused_in_words(served: Served) -> None:
     for sent in (b"\x16\x03\x01\r\n\r\n", b"GET\r\n\r\n", head("content-length: -1"),
                  head("content-length: 1", "content-length: 2")):  # fmt: skip
