@@ -106,7 +106,7 @@ def key_of(scope: Scope, arguments: Mapping[str, Any]) -> str | None:
     said = header(scope, KEY_HEADER.lower().encode())
     if not said:
         return None
-    if len({*said, arguments.get(KEY, said[0])}) > 1:
+    if any(other != said[0] for other in (*said, arguments.get(KEY, said[0]))):
         raise invalid(KEY_HEADER, "is given more than once, and differs", "Send one key.")
     return said[0]
 

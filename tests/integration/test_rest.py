@@ -204,8 +204,9 @@ def test_a_write_that_is_repeated_with_its_key_is_done_once(ada: Device, served:
     assert first.json() == again.json()
     other = served.call("add_drawer", PLACE | {"content": "milk"}, headers=key)
     error_of(other, 409, "idempotency::conflict")
-    both = served.call("add_drawer", PLACE | {"content": "x", "idempotency_key": "k"}, headers=key)
-    error_of(both, 400, "input::invalid")
+    for named in ("k", ["k-1"], {}, None):
+        given = PLACE | {"content": "x", "idempotency_key": named}
+        error_of(served.call("add_drawer", given, headers=key), 400, "input::invalid")
     assert ada.tools() == ["add_drawer"]
 
 
