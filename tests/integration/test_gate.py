@@ -29,7 +29,7 @@ def allowed(tool: str, mode: str) -> bool:
 
 
 @pytest.mark.parametrize("mode", ["read_only", "disabled"])
-@pytest.mark.parametrize("tool", sorted(CATALOG))
+@pytest.mark.parametrize("tool", sorted(SAMPLES))
 def test_a_mode_lets_through_what_it_allows_and_refuses_the_rest(
     palace: Palace, tool: str, mode: str
 ) -> None:

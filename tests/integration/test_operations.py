@@ -10,13 +10,14 @@ from freezegun.api import FrozenDateTimeFactory
 
 from domain.catalog import CATALOG, records_of
 from domain.errors import PalaceError
+from domain.gate import SET_MODE
 from domain.instants import Reach, parse
 from palacelog.palace import answer
 from tests.palaces import Device, Fleet, digest_of, operations
 from tests.samples import FURNITURE, SAMPLES, Known, furnished, settings_for
 
 WRITES = sorted(name for name, entry in CATALOG.items() if entry.writes)
-READS = sorted(name for name, entry in CATALOG.items() if not entry.writes)
+READS = [name for name in sorted(SAMPLES) if not CATALOG[name].writes]
 DATED = [name for name in READS if name not in ("audit", "diff", "status")]
 """Reads of memory at a moment; `diff` names two, and control operations tell of the present."""
 ENVELOPE = {"op_id", "origin_device", "stream", "local_seq", "position", "duplicate"}
@@ -46,7 +47,7 @@ HOSTILE: list[Any] = [
     "🦊",
 ]
 
-every_operation = pytest.mark.parametrize("tool", sorted(CATALOG))
+every_operation = pytest.mark.parametrize("tool", sorted(SAMPLES))
 every_write = pytest.mark.parametrize("tool", WRITES)
 every_read = pytest.mark.parametrize("tool", READS)
 
@@ -59,7 +60,12 @@ def house(still_fleet: Fleet) -> tuple[Device, Known]:
 
 
 def test_every_operation_has_a_sample() -> None:
-    assert SAMPLES.keys() == CATALOG.keys()
+    assert SAMPLES.keys() == CATALOG.keys() - {SET_MODE}
+
+
+def test_a_mode_is_remembered_by_sessions_alone(ada: Device) -> None:
+    with ada.refuses("mode::no_session"):
+        ada.set_mode(mode="read_only")
 
 
 @every_operation
