@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from domain.operation import Context
-from palacelog.bootstrap import House, who
+from palacelog.bootstrap import House
+from palacelog.settings import who
 from projections.audit import asking, exporting, questions
 from projections.audit.beliefs import Beliefs
 from projections.audit.copy import AuditCopy

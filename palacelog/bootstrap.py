@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 from domain.errors import PalaceError, Refused, Unusable, invalid
 from domain.identity import device_name_from, valid_device
-from domain.operation import Context
 from palacelog import folder as folders
 from palacelog.configuring import record_configuration
 from palacelog.embedding import Embedding
 from palacelog.palace import Palace
-from palacelog.settings import EMBEDDER_NONE, Settings, load
+from palacelog.settings import EMBEDDER_NONE, Settings, load, who
 from palacelog.system import System
 from projections.generations import Generations
 from projections.views import Views
@@ -170,18 +169,6 @@ def trail_of(folder: folders.PalaceFolder, settings: Settings, log: Log, system:
         host=socket.gethostname(),
         reads=settings.audit.reads,
         retention_days=settings.audit.retention_days,
-    )
-
-
-def who(settings: Settings) -> Context:
-    """Who calls, where a call does not say."""
-    return Context(
-        agent=settings.agent,
-        client=settings.client,
-        session=settings.session,
-        principal=settings.principal,
-        session_mode=settings.session_mode,
-        memory_mode=settings.memory.mode,
     )
 
 

@@ -18,8 +18,8 @@ from domain.embedders import ATTACH_EMBEDDING, counting
 from domain.errors import Damaged, PalaceError, Refused, Unusable
 from domain.nearness import Comparison, ToStore
 from domain.operation import Context
+from palacelog.caller import Report, silent
 from palacelog.embedding_work import Deadline, Embedded, Work
-from palacelog.prepare import Report, silent
 from palacelog.settings import VectorSettings
 from projections.meaning import (
     DAMAGED,

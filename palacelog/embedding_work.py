@@ -16,7 +16,7 @@ from domain.embedders import EMBEDDER, EMBEDDER_CHANGED, EMBEDDERS, counting
 from domain.errors import Unusable
 from domain.operation import Context, Draft
 from domain.travel import LOCAL
-from palacelog.prepare import Report, silent
+from palacelog.caller import Report, silent
 from projections.reading import Reading
 from projections.tables import STILL_BELIEVED
 from replay.crash_points import reach

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -28,8 +28,9 @@ from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
 from domain.trail import UNKNOWN_TOOL
 from domain.travel import LOCAL, Leg, legs, merged, new_local_wings
+from palacelog.caller import Report, silent
 from palacelog.embedding import Embedding
-from palacelog.prepare import Report, prepare, silent
+from palacelog.prepare import prepare
 from palacelog.readers import Readers
 from projections.generations import Generations
 from projections.queries import QUERIES
@@ -43,20 +44,6 @@ from replay.writer import System, Turn, Writer
 
 CATCH_UP_SECONDS: Final = 2.0
 """How long a read waits for views that lag; then it answers as far as they have come."""
-
-
-class Caller(Protocol):
-    """What every surface talks to."""
-
-    def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        context: Context | None = None,
-        report: Report = silent,
-    ) -> dict[str, Any]:
-        """Do one operation."""
-        ...
 
 
 class Palace:

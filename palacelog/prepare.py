@@ -26,18 +26,11 @@ from domain.operations.embedding import (
     NotEmbedded,
 )
 from domain.operations.filing import CheckpointAsks, ComparedCheckpoint, NoteAsks
+from palacelog.caller import Report
 from palacelog.places import NOTES, nearest, wing_of
 
 if TYPE_CHECKING:
     from palacelog.embedding_work import Work
-
-Report = Callable[[int, int], None]
-"""Told how much of the work is done, and how much there is; both may be of any unit."""
-
-
-def silent(done: int, total: int) -> None:
-    """A report to nobody."""
-
 
 _NAME: Final = TypeAdapter(PlaceName)
 

@@ -23,9 +23,9 @@ from domain.embedders import EMBEDDER, EMBEDDERS, counting, identity_told
 from domain.errors import Damaged, Incomplete, PalaceError, Refused, Unusable
 from domain.operation import Context, Operation
 from palacelog.bootstrap import House
+from palacelog.caller import Report
 from palacelog.embedding import Embedding
 from palacelog.embedding_work import AT_ONCE_MAX, LOCK_SECONDS, changed
-from palacelog.prepare import Report
 from projections.sqlite import file_of
 from projections.vectors import folders
 from replay.crash_points import reach

@@ -21,6 +21,7 @@ from palacelog.http.door import LOOPBACK_NAMES, Door, is_loopback
 from palacelog.http.outermost import Outermost
 from palacelog.http.server import Server, check_certificate, listening, quiet_libraries, url_of
 from palacelog.http.tokens import Token, read_tokens
+from palacelog.late import LatePalace
 from palacelog.mcp.http import McpOverHttp
 from palacelog.mcp.tools import Choice
 from palacelog.owner.process import Owner, take_lock
@@ -83,7 +84,8 @@ async def _owning(house: House) -> AsyncIterator[None]:
     if lock is None:
         yield
         return
-    owner = Owner(house, lock)
+    palace = LatePalace(house.settings, lambda: house)
+    owner = Owner(house.folder.path, palace, lock)
     await owner.begin()
     try:
         yield

@@ -15,8 +15,7 @@ from typing import Any, Final
 from domain import gate
 from domain.catalog import CATALOG
 from domain.operation import Context
-from palacelog.palace import Caller
-from palacelog.prepare import Report, silent
+from palacelog.caller import Caller, Report, silent
 
 KEY: Final = "idempotency_key"
 

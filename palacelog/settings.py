@@ -24,6 +24,7 @@ from domain.canonical import comparable
 from domain.errors import InvalidInput
 from domain.gate import session_mode
 from domain.instants import InstantError, zone_named
+from domain.operation import Context
 from projections.meaning import Steps
 
 PALACE_VARIABLE: Final = "PALACELOG_PALACE"
@@ -218,3 +219,15 @@ def _reason(said: str) -> str:
 def default_folder() -> Path:
     """Where the palace is when nobody says: `PALACELOG_PALACE`, else `~/.palacelog`."""
     return Path(os.environ.get(PALACE_VARIABLE) or DEFAULT_FOLDER).expanduser()
+
+
+def who(settings: Settings) -> Context:
+    """Who calls, where a call does not say."""
+    return Context(
+        agent=settings.agent,
+        client=settings.client,
+        session=settings.session,
+        principal=settings.principal,
+        session_mode=settings.session_mode,
+        memory_mode=settings.memory.mode,
+    )

@@ -72,7 +72,7 @@ class Decided(NamedTuple):
 class Asks(BaseModel):
     """The arguments of an operation; unknown ones are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Writes(Asks):
@@ -89,13 +89,13 @@ class Writes(Asks):
 class Records(BaseModel):
     """The payload of an event: what its asks resolved to. Judged at receipt, so form only."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 class Answers(BaseModel):
     """What an operation answers."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class WriteAnswers(Answers):

@@ -81,7 +81,7 @@ class Invocation:
 
     def context(self) -> Context:
         """Who asks."""
-        from palacelog.bootstrap import who
+        from palacelog.settings import who
 
         settings = self.settings()
         return replace(who(settings), client=settings.client or CLIENT)

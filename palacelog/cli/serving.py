@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sys
+from contextlib import closing
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -48,12 +49,12 @@ def mcp(
     if not in_process:
         _become_a_pipe(invocation, tools, tool_prefix)
     wire = take()
+    from palacelog.late import late_palace
     from palacelog.mcp.stdio import serve_stdio
-    from palacelog.sessions import Session
 
-    who = replace(invocation.context(), client=invocation.settings().client)
-    with invocation.house() as house:
-        serve_stdio(Session(house.palace, who, remembers=True), tools, tool_prefix, wire)
+    with closing(late_palace(invocation.folder, **invocation.who)) as palace:
+        who = replace(invocation.context(), client=palace.settings.client)
+        serve_stdio(palace, who, tools, tool_prefix, wire)
 
 
 def serve(

@@ -48,7 +48,8 @@ def ask(
 def _here(
     folder: Path, tool: str, arguments: Mapping[str, Any], client: str, session: str | None
 ) -> dict[str, Any]:
-    from palacelog.bootstrap import open_palace, who
+    from palacelog.bootstrap import open_palace
+    from palacelog.settings import who
 
     with open_palace(folder, session_mode=READ_ONLY, client=client, session=session) as house:
         return house.palace.call(tool, arguments, who(house.settings))

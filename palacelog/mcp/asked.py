@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 from mcp.server.context import ServerRequestContext
 
-from palacelog.prepare import Report
+from palacelog.caller import Report
 from palacelog.sessions import Session
 
 Asked = ServerRequestContext[Any, Any]

@@ -21,7 +21,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from domain.errors import PalaceError
 from domain.identity import NAME_CHARACTERS_MAX
-from palacelog.bootstrap import House, who
+from palacelog.bootstrap import House
 from palacelog.http.asgi import Receive, Scope, Send, tell
 from palacelog.http.bodies import BODY_BYTES_MAX
 from palacelog.http.visitors import context_of, least, mode_asked, visitor_of
@@ -29,6 +29,7 @@ from palacelog.mcp.asked import Asked
 from palacelog.mcp.server import make_server
 from palacelog.mcp.tools import Choice
 from palacelog.sessions import Session
+from palacelog.settings import who
 
 _CHOSEN: Final = "palacelog/mode"
 

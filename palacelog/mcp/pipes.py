@@ -28,13 +28,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from domain.errors import InvalidInput
 from domain.gate import session_mode
 from domain.operation import Context
-from palacelog.bootstrap import House, who
+from palacelog.late import LatePalace
 from palacelog.mcp.asked import Numbered
 from palacelog.mcp.server import make_server
 from palacelog.mcp.streams import serve
 from palacelog.mcp.tools import Choice
 from palacelog.owner.frames import KEEP, MODE, PING, PONG
 from palacelog.sessions import Session
+from palacelog.settings import who
 
 KEPT: Final = frozenset({"initialize", "notifications/initialized"})
 """What a new owner must be told before anything else: the handshake of the older era."""
@@ -68,7 +69,7 @@ class Greeting(BaseModel):
 
 
 async def serve_pipe(
-    house: House, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    palace: LatePalace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
     """Serve one session until its pipe closes.
 
@@ -77,7 +78,7 @@ async def serve_pipe(
     """
     try:
         greeting = Greeting.model_validate_json(await reader.readline())
-        session_mode(greeting.ceiling or house.settings.session_mode)
+        session_mode(greeting.ceiling or palace.settings.session_mode)
     except (ValidationError, ValueError, InvalidInput) as error:
         refusal = error if isinstance(error, InvalidInput) else _NO_GREETING
         writer.write(orjson.dumps(refusal.as_answer()) + b"\n")
@@ -85,7 +86,7 @@ async def serve_pipe(
     if greeting.version != version("palacelog"):
         writer.write(b'{"retired":true}\n')
         return False
-    pipe = _Pipe(house, greeting, reader, writer)
+    pipe = _Pipe(palace, greeting, reader, writer)
     writer.write(b'{"ready":true}\n')
     await pipe.run()
     return True
@@ -96,7 +97,7 @@ class _Pipe:
 
     def __init__(
         self,
-        house: House,
+        palace: LatePalace,
         greeting: Greeting,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -110,11 +111,13 @@ class _Pipe:
         def changed(mode: str) -> None:
             loop.call_soon_threadsafe(writer.write, MODE + mode.encode() + b"\n")
 
-        context = _context(house, greeting)
-        self._session = Session(house.palace, context, remembers=True, changed=changed)
+        context = _context(palace, greeting)
+        self._session = Session(palace, context, remembers=True, changed=changed)
         if greeting.mode is not None:
             self._session.go_on_with(greeting.mode)
-        self._server = make_server(lambda _: self._session, greeting.tools, greeting.prefix)
+        self._server = make_server(
+            lambda _: self._session, greeting.tools, greeting.prefix, palace.open_soon
+        )
 
     async def run(self) -> None:
         """Serve until the pipe closes; what runs then is done to its end, and told to nobody."""
@@ -186,9 +189,9 @@ class _Pipe:
         self._writer.write(b"%d %s\n" % (number, line))
 
 
-def _context(house: House, greeting: Greeting) -> Context:
+def _context(palace: LatePalace, greeting: Greeting) -> Context:
     """Who the session is."""
-    settings = house.settings
+    settings = palace.settings
     told = {name: getattr(greeting, name) for name in ("agent", "client", "principal")}
     given = {name: value for name, value in told.items() if value is not None}
     mode = greeting.ceiling or settings.session_mode

@@ -7,6 +7,8 @@ structured part, since hosts read either. May not know a transport.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
@@ -34,18 +36,26 @@ _LISTS: Final[tuple[CacheableMethod, ...]] = (
 )
 _FIXED: Final = {method: CacheHint(NEVER_STALE_MS, "public") for method in _LISTS}
 
+_ON_ITS_WAY_SECONDS: Final = 0.05
+
 Page = types.PaginatedRequestParams | None
 
 
-def make_server(session_of: SessionOf, choice: Choice, prefix: str = "") -> Server[Any]:
+def make_server(
+    session_of: SessionOf,
+    choice: Choice,
+    prefix: str = "",
+    listed: Callable[[], None] = lambda: None,
+) -> Server[Any]:
     """A server that speaks for sessions.
 
     Args:
         session_of: the session that a request belongs to.
         choice: which tools are listed; all can be called.
         prefix: put before the name of each tool.
+        listed: called once a client has been told which tools there are: it will call them.
     """
-    surface = _Surface(session_of, choice, prefix)
+    surface = _Surface(session_of, choice, prefix, listed)
     server: Server[Any] = Server(
         "palacelog",
         version=version("palacelog"),
@@ -75,12 +85,15 @@ async def _set_level(asked: Asked, _: types.SetLevelRequestParams) -> types.Empt
 class _Surface:
     """What the server does for each kind of request."""
 
-    def __init__(self, session_of: SessionOf, choice: Choice, prefix: str) -> None:
-        self._session_of = session_of
+    def __init__(
+        self, session_of: SessionOf, choice: Choice, prefix: str, listed: Callable[[], None]
+    ) -> None:
+        self._session_of, self._listed = session_of, listed
         self._choice, self._prefix = choice, prefix
 
     async def list_tools(self, asked: Asked, _: Page) -> types.ListToolsResult:
         """All tools on one page."""
+        asyncio.get_running_loop().call_later(_ON_ITS_WAY_SECONDS, self._listed)
         return types.ListToolsResult(tools=list(tools(self._choice, self._prefix)))
 
     async def list_resources(self, asked: Asked, _: Page) -> types.ListResourcesResult:

@@ -11,6 +11,8 @@ from io import TextIOWrapper
 import anyio
 from mcp.server.stdio import stdio_server
 
+from domain.operation import Context
+from palacelog.late import LatePalace
 from palacelog.mcp.server import make_server
 from palacelog.mcp.streams import serve
 from palacelog.mcp.tools import Choice
@@ -18,9 +20,16 @@ from palacelog.sessions import Session
 from palacelog.wire import Wire
 
 
-def serve_stdio(session: Session, choice: Choice, prefix: str, wire: Wire) -> None:
-    """Serve the host of this process until it closes its side."""
-    server = make_server(lambda _: session, choice, prefix)
+def serve_stdio(
+    palace: LatePalace, context: Context, choice: Choice, prefix: str, wire: Wire
+) -> None:
+    """Serve the host of this process until it closes its side.
+
+    Args:
+        context: who calls; its mode is the most that the session can choose.
+    """
+    session = Session(palace, context, remembers=True)
+    server = make_server(lambda _: session, choice, prefix, palace.open_soon)
 
     async def run() -> None:
         # A thread may still read there when the server ends: neither is ever closed.

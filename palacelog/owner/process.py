@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from palacelog.owner.frames import LINE_BYTES_MAX, LOCK_FILE, LOG_FILE, SOCKET_FILE, address
 
 if TYPE_CHECKING:
-    from palacelog.bootstrap import House
+    from palacelog.late import LatePalace
 
 IDLE_SECONDS: Final = 600.0
 BACKLOG: Final = 128
@@ -29,21 +29,22 @@ BACKLOG: Final = 128
 
 def main(folder: Path) -> int:
     """Own a palace until nobody needs it; at once 0 where another does."""
-    lock = take_lock(folder)
-    if lock is None:
-        return 0
     from domain.errors import PalaceError
     from palacelog.cli.failing import exit_code, report
+    from palacelog.folder import existing
+    from palacelog.late import late_palace
 
     try:
-        from palacelog.bootstrap import open_palace
-
-        house = open_palace(folder, embeds=True)
+        path = existing(folder).path
+        lock = take_lock(path)
+        if lock is None:
+            return 0
+        palace = late_palace(path, embeds=True)
     except PalaceError as error:
         report(error, as_json=True)
         return exit_code(error)
-    with house:
-        asyncio.run(_own(Owner(house, lock), house.folder.path))
+    with contextlib.closing(palace):
+        asyncio.run(_own(Owner(path, palace, lock), path))
     return 0
 
 
@@ -60,14 +61,14 @@ async def _own(owner: Owner, folder: Path) -> None:
 class Owner:
     """The sessions that are served, and the way in."""
 
-    def __init__(self, house: House, lock: int) -> None:
-        """Own an open palace.
+    def __init__(self, path: Path, palace: LatePalace, lock: int) -> None:
+        """Own a palace.
 
         Args:
+            path: its folder.
             lock: from `take_lock`.
         """
-        self._house, self._lock = house, lock
-        self._path = house.folder.path
+        self._path, self._palace, self._lock = path, palace, lock
         self._sessions: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._retired = False
@@ -110,7 +111,7 @@ class Owner:
         self._sessions.add(task)
         self._changed.set()
         try:
-            if not await serve_pipe(self._house, reader, writer):
+            if not await serve_pipe(self._palace, reader, writer):
                 self._retire()
         finally:
             writer.close()
@@ -134,11 +135,8 @@ class Owner:
 
 
 def take_lock(folder: Path) -> int | None:
-    """The owner's lock; None where another process has it, or there is no palace."""
-    try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        return -1
+    """The owner's lock; None where another process has it."""
+    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -19,12 +19,13 @@ from starlette.exceptions import HTTPException
 from domain.catalog import Entry
 from domain.errors import PalaceError
 from domain.operation import Context
-from palacelog.bootstrap import House, who
+from palacelog.bootstrap import House
 from palacelog.http.asgi import TurnedAway, status_of
 from palacelog.http.outermost import fault_of
 from palacelog.http.visitors import context_of, mode_asked
 from palacelog.rest.arguments import from_address, from_body, key_of
 from palacelog.sessions import Session
+from palacelog.settings import who
 
 CLIENT: Final = "rest"
 _JSON: Final = "application/json"

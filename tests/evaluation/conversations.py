@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from palacelog.palace import Caller
+from palacelog.caller import Caller
 from tests.evaluation.scores import Asked
 
 ASKED: Final = range(1, 5)

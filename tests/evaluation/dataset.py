@@ -21,7 +21,7 @@ import orjson
 from domain.instants import Reach, parse
 from fixtures.making.fleet import Clock, Told
 from palacelog.bootstrap import House, create_palace, open_palace
-from palacelog.palace import Caller
+from palacelog.caller import Caller
 
 FOLDER: Final = Path(__file__).parents[2] / "fixtures/evaluation"
 ASKED_AT: Final = "2026-07-01T09:00:00Z"
