@@ -44,17 +44,25 @@ def session_mode(text: object) -> str:
     return text
 
 
-def check(tool: str, operation_class: str, mode: str) -> None:
+def least(*modes: str) -> str:
+    """The mode that allows the least memory."""
+    return max(modes, key=SESSION_MODES.index)
+
+
+def check(tool: str, operation_class: str, mode: str, ceiling: str = FULL) -> None:
     """Let an operation pass or refuse it.
 
     Args:
         operation_class: one of `CLASSES`; of an unknown tool, `write`.
         mode: the session mode.
+        ceiling: the most that a person allowed when the session began.
 
     Raises:
-        Refused: `palacelog::mode::forbidden`.
+        InvalidInput: no session mode.
+        Refused: `palacelog::mode::forbidden`, `palacelog::mode::above_ceiling`.
     """
-    if operation_class not in _ALLOWED[session_mode(mode)]:
+    _check_ceiling(session_mode(mode), ceiling)
+    if operation_class not in _ALLOWED[mode]:
         raise Refused(
             "mode::forbidden",
             f"{tool} is a {operation_class} operation and this session's mode is {mode}.",
@@ -74,20 +82,24 @@ def choose(mode: str, ceiling: str, *, remembers: bool) -> str:
         InvalidInput: no session mode.
         Refused: `palacelog::mode::no_session`, `palacelog::mode::above_ceiling`.
     """
-    wanted = SESSION_MODES.index(session_mode(mode))
+    session_mode(mode)
     if not remembers:
         raise Refused(
             "mode::no_session",
             "This call belongs to no session that could remember a mode.",
             "Send the mode with each request instead.",
         )
-    if wanted < SESSION_MODES.index(session_mode(ceiling)):
+    _check_ceiling(mode, ceiling)
+    return mode
+
+
+def _check_ceiling(mode: str, ceiling: str) -> None:
+    if least(mode, session_mode(ceiling)) != mode:
         raise Refused(
             "mode::above_ceiling",
             f"The session was given {ceiling} when it began, and cannot choose {mode}.",
             "Choose as much memory or less, or ask the person who set the mode.",
         )
-    return mode
 
 
 _SPELLINGS: Final = "Give one of: full, read_only, disabled."

@@ -124,7 +124,8 @@ class Palace:
         self, tool: str, arguments: Mapping[str, Any], who: Context, report: Report
     ) -> dict[str, Any]:
         entry = CATALOG.get(tool)
-        gate.check(tool, gate.WRITE if entry is None else entry.operation_class, who.session_mode)
+        operation_class = gate.WRITE if entry is None else entry.operation_class
+        gate.check(tool, operation_class, who.session_mode, who.ceiling)
         if entry is None:
             raise InvalidInput(
                 "input::unknown_tool", f"There is no tool {tool!r}.", "See the list of operations."

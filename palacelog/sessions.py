@@ -1,7 +1,7 @@
 """A session of a surface: who calls, and how much memory the session chose for itself.
 
 Protects one session from another: what one chooses is its own. A mode that a person gave when the
-session began is the most that it can choose. May not let anything pass or refuse it: that is the
+session began is the most that it can choose. May not let a call pass or refuse it: that is the
 gate's, in the call line.
 """
 
@@ -58,17 +58,11 @@ class Session:
         """Who makes one call.
 
         Args:
-            mode: what the call asks for itself alone; None for the session's.
-
-        Raises:
-            InvalidInput: no session mode.
-            Refused: `palacelog::mode::above_ceiling`.
+            mode: what the call asks for itself alone, whether or not it may have it; None for the
+                session's.
         """
         context = self.context
-        if mode is None:
-            return context
-        chosen = gate.choose(gate.session_mode(mode), context.ceiling, remembers=True)
-        return replace(context, session_mode=chosen)
+        return context if mode is None else replace(context, session_mode=str(mode))
 
     def call(
         self,

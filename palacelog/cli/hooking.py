@@ -38,10 +38,13 @@ def hook(
     from palacelog.cli.failing import report
     from palacelog.cli.output import encoded
     from palacelog.hosts.hook import answer, received
+    from palacelog.hosts.labels import MODE_VARIABLE, effective
 
     try:
-        folder = asked(context).folder
-        given = received(0)
+        invocation = asked(context)
+        folder, given = invocation.folder, received(0)
+        if (mode := invocation.who["session_mode"]) is not None:
+            label = effective(label, {MODE_VARIABLE: mode})
         said = answer(event, host, label, folder, given, os.environ)
         if said:
             sys.stdout.write(said + "\n")

@@ -1,7 +1,7 @@
 """The commands that serve a palace to programs: over a host's pipes, and over HTTP.
 
 Protects a session's ceiling: the mode given before the command is the most that a session of it can
-choose.
+choose, and the environment may make it less.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def mcp(
       palacelog mcp
       palacelog --mode read_only mcp --tools all
     """
-    invocation = asked(context)
+    invocation = _below_the_environment(asked(context))
     if not in_process:
         _become_a_pipe(invocation, tools, tool_prefix)
     wire = take()
@@ -111,6 +111,19 @@ def serve(
         serve_palace(house, choice=tools, prefix=tool_prefix, owns=owns, ready=ready)
 
 
+def _below_the_environment(invocation: Invocation) -> Invocation:
+    """The same with no more memory than the environment allows: a host that is configured with one
+    mode may be started with less.
+    """
+    from palacelog.hosts.labels import LABEL_VARIABLE, ceiling
+
+    given = invocation.who["session_mode"]
+    if given is None and LABEL_VARIABLE in os.environ:
+        given = invocation.settings().session_mode
+    mode = ceiling(given, os.environ)
+    return replace(invocation, who={**invocation.who, "session_mode": mode})
+
+
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
     """Go on as the pipe of a session, in this process but without what was loaded for options."""
     from palacelog.system import System
@@ -119,11 +132,10 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
         name: invocation.who.get(name) or os.environ.get(f"PALACELOG_{name.upper()}")
         for name in ("agent", "client", "principal", "session")
     }
-    ceiling = invocation.who["session_mode"] or os.environ.get("PALACELOG_MODE")
     greeting = given | {
         "version": version("palacelog"),
         "session": given["session"] or System().nonce().hex(),
-        "ceiling": ceiling,
+        "ceiling": invocation.who["session_mode"],
         "tools": tools,
         "prefix": prefix,
     }

@@ -47,11 +47,22 @@ def backup_of(path: Path) -> Path:
     return path.with_name(path.name + BACKUP)
 
 
-def write(path: Path, text: str, seen: str | None) -> None:
+def keep_beside(path: Path, text: str) -> None:
+    """Keep what a file held, for nobody who may not read the file itself.
+
+    Raises:
+        Refused, Unusable: as `write`.
+    """
+    backup = backup_of(path)
+    write(backup, text, read(backup), like=path)
+
+
+def write(path: Path, text: str, seen: str | None, *, like: Path | None = None) -> None:
     """Put a text in a file's place, at once or not at all.
 
     Args:
         seen: what the file held when it was read; None where there was none.
+        like: the file whose mode it takes; None for its own, or that of a new file.
 
     Raises:
         Refused: `palacelog::integration::changed_meanwhile`.
@@ -66,8 +77,7 @@ def write(path: Path, text: str, seen: str | None) -> None:
                 file.write(text.encode("utf-8"))
                 file.flush()
                 os.fsync(file.fileno())
-            mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else _NEW_FILE_MODE
-            os.chmod(made, mode)
+            os.chmod(made, _mode_of(like or target))
             _check_unchanged(path, seen)
             os.replace(made, target)
         except BaseException:
@@ -86,9 +96,17 @@ def remove(path: Path, seen: str) -> None:
     """
     _check_unchanged(path, seen)
     try:
-        path.unlink()
+        path.resolve().unlink()
     except OSError as error:
         raise _not_writable(path, error) from None
+
+
+def _mode_of(path: Path) -> int:
+    """The mode of a file; where there is none, that which the user wants new files to have."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    os.umask(masked := os.umask(0o077))
+    return _NEW_FILE_MODE & ~masked
 
 
 def _check_unchanged(path: Path, seen: str | None) -> None:

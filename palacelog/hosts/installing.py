@@ -85,10 +85,10 @@ def carry_out(changes: Iterable[Change]) -> None:
     try:
         for one in changes:
             if one.keep and one.seen is not None:
-                _keep_beside(one.part.path, one.seen)
+                files.keep_beside(one.part.path, one.seen)
             _write(one.part.path, one.made, one.seen)
             done.append(one)
-    except PalaceError:
+    except BaseException:
         for one in reversed(done):
             with suppress(PalaceError):
                 _write(one.part.path, one.seen, one.made)
@@ -97,12 +97,6 @@ def carry_out(changes: Iterable[Change]) -> None:
         if one.action in ("restore", "remove"):
             files.backup_of(one.part.path).unlink(missing_ok=True)
             _tidy(one.part)
-
-
-def _keep_beside(path: Path, text: str) -> None:
-    backup = files.backup_of(path)
-    files.write(backup, text, files.read(backup))
-    backup.chmod(path.stat().st_mode & 0o777)
 
 
 def _write(path: Path, text: str | None, seen: str | None) -> None:

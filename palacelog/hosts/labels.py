@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from domain.gate import DISABLED, FULL, READ_ONLY, SESSION_MODES
+from domain.gate import DISABLED, FULL, READ_ONLY, least, session_mode
 
 OFF: Final = "off"
 MODES: Final[Mapping[str, str]] = {"full": FULL, "read-only": READ_ONLY, OFF: DISABLED}
@@ -17,7 +17,7 @@ MODES: Final[Mapping[str, str]] = {"full": FULL, "read-only": READ_ONLY, OFF: DI
 
 LABEL_VARIABLE: Final = "PALACELOG_LABEL"
 MODE_VARIABLE: Final = "PALACELOG_MODE"
-_LABELS: Final = {mode: label for label, mode in MODES.items()}
+LABELS: Final[Mapping[str, str]] = {mode: label for label, mode in MODES.items()}
 
 
 def known(label: str) -> str:
@@ -35,5 +35,22 @@ def effective(label: str, environment: Mapping[str, str]) -> str:
     if (other := environment.get(LABEL_VARIABLE)) is not None:
         said.append(known(other))
     if (mode := environment.get(MODE_VARIABLE)) is not None:
-        said.append(_LABELS.get(mode, OFF))
-    return max(said, key=lambda one: SESSION_MODES.index(MODES[one]))
+        said.append(LABELS.get(mode, OFF))
+    return LABELS[least(*(MODES[one] for one in said))]
+
+
+def ceiling(given: str | None, environment: Mapping[str, str]) -> str | None:
+    """The most memory that a session may use: the least of what it was started with and what the
+    environment says; None where neither says anything.
+
+    Args:
+        given: the session mode that stands in the command.
+        environment: of the process; `PALACELOG_LABEL` and `PALACELOG_MODE` are looked at.
+
+    Raises:
+        InvalidInput: one of both is no session mode.
+    """
+    said = [mode for mode in (given, environment.get(MODE_VARIABLE)) if mode]
+    if (label := environment.get(LABEL_VARIABLE)) is not None:
+        said.append(MODES[known(label)])
+    return least(*map(session_mode, said)) if said else None

@@ -125,4 +125,4 @@ def url(transport: Transport, given: str | None) -> str | None:
         raise invalid(
             "--url", "is missing or no address", "Give one, as http://127.0.0.1:8377/mcp."
         )
-    return given
+    return given.rstrip("/")

@@ -229,6 +229,17 @@ def test_status_knows_an_integration_that_is_off(home: Home, host: str) -> None:
     assert (off["installed"], off["current"], off["label"]) == (True, True, "off")
 
 
+@pytest.mark.parametrize("over", [(), ("--transport", "http", "--url", "http://127.0.0.1:1/mcp")])
+def test_status_of_a_server_alone_tells_no_more_memory_than_it_has(
+    home: Home, over: tuple[str, ...]
+) -> None:
+    home("install", "codex", "--label", "read-only", *over)
+    (home.path / ".codex/hooks.json").unlink()
+    told = home("status", "codex")
+    assert (told["label"], told["current"]) == ("read-only", False)
+    assert [one["state"] for one in told["parts"]] == ["current", "absent", "current"]
+
+
 @pytest.mark.parametrize("host", HOSTS)
 def test_status_knows_one_over_http(home: Home, host: str) -> None:
     over = ("--transport", "http", "--url", "http://127.0.0.1:7777/mcp")
@@ -382,6 +393,58 @@ def test_a_link_and_the_mode_of_a_file_stay(home: Home) -> None:
     assert real.read_text() == '{"a": 1}'
 
 
+def test_what_is_kept_beside_can_never_be_read_by_others(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.write(".claude.json", '{"secret": 1}').chmod(0o600)
+    real, modes = os.replace, []
+
+    def replace(made: str, target: Path) -> None:
+        if "secret" in Path(made).read_text():
+            modes.append(Path(made).stat().st_mode & 0o777)
+        real(made, target)
+
+    monkeypatch.setattr(host_files.os, "replace", replace)
+    home("install", "claude-code")
+    assert modes == [0o600, 0o600]
+
+
+def test_new_files_are_as_open_as_the_user_wants_new_files(home: Home) -> None:
+    before = os.umask(0o077)
+    try:
+        home("install", "claude-code")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o077 for path in home.path.rglob("*.json")} == {0}
+
+
+def test_a_link_that_led_nowhere_does_so_again(home: Home) -> None:
+    link = home.path / ".claude.json"
+    link.symlink_to(home.path / "dotfiles.json")
+    home("install", "claude-code")
+    assert "palacelog" in home.read("dotfiles.json")
+    home("remove", "claude-code")
+    assert link.is_symlink()
+    assert not link.exists()
+
+
+def test_an_interruption_half_way_leaves_what_was_there(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = with_files_of(home, "claude-code")
+    real = os.replace
+
+    def replace(made: str, target: Path) -> None:
+        if target.name == "SKILL.md":
+            raise KeyboardInterrupt
+        real(made, target)
+
+    monkeypatch.setattr(host_files.os, "replace", replace)
+    assert home.run("install", "claude-code").code != 0
+    left = home.files()
+    assert {name: held for name, held in left.items() if "palacelog-backup" not in name} == before
+
+
 def server_in(home: Home, host: str) -> Any:
     """The entry of the server as it stands in the host's file."""
     if host == "codex":
@@ -437,6 +500,12 @@ def test_over_http_the_ceiling_and_the_token_s_variable_go_along(
     assert entry["url"] == url
     assert expected.items() <= entry.items()
     assert "command" not in entry
+
+
+def test_an_address_may_end_with_a_slash(home: Home) -> None:
+    over = ("--transport", "http", "--url", "http://127.0.0.1:1/mcp/")
+    home("install", "pi", *over)
+    assert '"url": "http://127.0.0.1:1"' in home.read(".pi/agent/extensions/palacelog.ts")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,15 @@ def test_a_session_is_told_and_nothing_is_written(line: CommandLine) -> None:
     assert what_is_there(line.palace) == before
 
 
+def test_the_mode_before_the_command_is_heard(line: CommandLine) -> None:
+    words = ("hook", "session-start", "--host", "pi", "--label", "full")
+    for mode, told in (("disabled", False), ("read_only", True)):
+        sent = b'{"cwd": "/a/project", "source": "compact"}'
+        ended = line.process(*words, before=("--mode", mode), stdin=sent)
+        assert (PLANTED.encode() in ended.out) == told
+        assert b"compacted" not in ended.out
+
+
 def test_what_nobody_knows_is_no_usage_error(line: CommandLine) -> None:
     for words in (
         ("session-start", "--host", "codex", "--label", "full", "--shiny", "new"),

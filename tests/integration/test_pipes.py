@@ -14,6 +14,7 @@ import pytest
 from palacelog.bootstrap import create_palace
 from palacelog.owner.frames import LOG_FILE, SOCKET_FILE
 from tests.hosting import Host, end_owner, owner
+from tests.mcp_clients import WAYS
 
 PIPE_MEGABYTES_MAX = 30
 LONG = "tea " * 100_000
@@ -117,6 +118,31 @@ def test_a_host_may_ask_what_there_is_before_it_shakes_hands(palace: Path) -> No
         assert len(host.answer(host.send("tools/list"))["result"]["tools"]) == 20
         tools = host.answer(host.send("tools/list", {"_meta": envelope}))["result"]
         assert (len(tools["tools"]), tools["cacheScope"]) == (20, "public")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("variable", [("PALACELOG_MODE", "disabled"), ("PALACELOG_LABEL", "off")])
+def test_the_environment_turns_a_session_down_that_a_host_starts_with_more(
+    palace: Path, way: tuple[str, ...], variable: tuple[str, str]
+) -> None:
+    name, said = variable
+    with Host(palace, *way, before=("--mode", "full"), **{name: said}) as host:
+        host.begin()
+        assert host.call("list_wings")["code"] == "palacelog::mode::forbidden"
+        assert host.call("set_mode", {"mode": "full"})["code"] == "palacelog::mode::above_ceiling"
+    with Host(palace, *way, before=("--mode", "read_only"), PALACELOG_MODE="full") as host:
+        host.begin()
+        assert host.call("list_wings")["wings"] == []
+        assert host.call("create_wing", {"wing": "w"})["code"] == "palacelog::mode::forbidden"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_environment_never_turns_the_settings_up(palace: Path, way: tuple[str, ...]) -> None:
+    (palace / "settings.toml").write_text('session_mode = "read_only"\n')
+    for environment in ({"PALACELOG_LABEL": "full"}, {}):
+        with Host(palace, *way, **environment) as host:
+            host.begin()
+            assert host.call("create_wing", {"wing": "w"})["code"] == "palacelog::mode::forbidden"
 
 
 @pytest.mark.parametrize(

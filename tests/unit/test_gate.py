@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.errors import InvalidInput, Refused
-from domain.gate import CLASSES, SESSION_MODES, check, session_mode
+from domain.gate import CLASSES, SESSION_MODES, check, least, session_mode
 
 PASSES = {
     ("full", "read"), ("full", "write"), ("full", "maintenance"), ("full", "destructive"),
@@ -49,3 +49,14 @@ def test_a_mode_has_exactly_one_spelling(text: str) -> None:
 
 def test_a_spelling_that_is_one_is_given_back() -> None:
     assert [session_mode(mode) for mode in SESSION_MODES] == ["full", "read_only", "disabled"]
+
+
+@pytest.mark.parametrize("ceiling", SESSION_MODES)
+@pytest.mark.parametrize("mode", SESSION_MODES)
+def test_no_class_passes_in_a_mode_above_the_ceiling(mode: str, ceiling: str) -> None:
+    if least(mode, ceiling) == mode:
+        check("a_tool", "control", mode, ceiling)
+    else:
+        with pytest.raises(Refused) as refusal:
+            check("a_tool", "control", mode, ceiling)
+        assert refusal.value.code == "palacelog::mode::above_ceiling"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from palacelog.hosts.labels import MODES, effective, known
+from domain.errors import InvalidInput
+from palacelog.hosts.labels import MODES, ceiling, effective, known
 
 WORDS = ["full", "read-only", "off", "Full", "readonly", "on", "", "disabled"]
 
@@ -33,3 +34,23 @@ def test_of_two_labels_the_lesser_counts(installed: str, said: str) -> None:
 def test_the_session_mode_of_the_environment_counts_too(mode: str, label: str) -> None:
     assert effective("full", {"PALACELOG_MODE": mode}) == label
     assert effective("off", {"PALACELOG_MODE": mode}) == "off"
+
+
+@pytest.mark.parametrize("given", [None, *MODES.values()])
+@pytest.mark.parametrize("said", [None, "", *MODES.values()])
+@pytest.mark.parametrize("label", [None, "nonsense", *MODES])
+def test_a_session_gets_the_least_of_what_was_given_and_what_the_environment_says(
+    given: str | None, said: str | None, label: str | None
+) -> None:
+    there = {"PALACELOG_MODE": said, "PALACELOG_LABEL": label}
+    environment = {name: word for name, word in there.items() if word is not None}
+    order = list(MODES.values())
+    asked = [mode for mode in (given, said) if mode]
+    asked += [] if label is None else [MODES[known(label)]]
+    expected = max(asked, key=order.index) if asked else None
+    assert ceiling(given, environment) == expected
+
+
+def test_a_session_mode_that_is_none_is_an_error() -> None:
+    with pytest.raises(InvalidInput):
+        ceiling("full", {"PALACELOG_MODE": "off"})
