@@ -126,7 +126,7 @@ def tokens_of(settings: Serving) -> tuple[Token, ...]:
 
 def hosts_of(settings: Serving) -> tuple[str, ...]:
     """The names that requests may be for."""
-    own = LOOPBACK_NAMES if is_loopback(settings.host) else ()
+    own = {*LOOPBACK_NAMES, settings.host} if is_loopback(settings.host) else ()
     return (*own, *settings.allow_hosts)
 
 

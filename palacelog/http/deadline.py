@@ -76,8 +76,10 @@ class Stopping:
                     serving.cancel()
 
         with anyio.CancelScope() as serving:
-            await self._app(scope, receive, watched)
-        self._open.discard(serving)
+            try:
+                await self._app(scope, receive, watched)
+            finally:
+                self._open.discard(serving)
         if streams and serving.cancelled_caught:
             await send({"type": "http.response.body", "body": b""})
 

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
@@ -33,6 +32,12 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _name(host: str) -> str:
+    """A host without its port."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
 
 
 class Door:
@@ -79,9 +84,12 @@ class Door:
             )
 
     def _check_origin(self, scope: Scope) -> None:
+        [host] = header(scope, b"host")
         for origin in header(scope, b"origin"):
-            parts = urlsplit(origin) if "[" not in origin or "]" in origin else urlsplit("")
-            if parts.scheme not in ("http", "https") or not self._is_ours(parts.netloc):
+            scheme, _, of = origin.lower().partition("://")
+            # Other programs of this machine have pages too, at other ports of the same names.
+            same = of == host.lower() or (self._is_ours(of) and not is_loopback(_name(of)))
+            if scheme not in ("http", "https") or not same:
                 raise TurnedAway(
                     403,
                     "origin",
@@ -91,9 +99,7 @@ class Door:
 
     def _is_ours(self, host: str) -> bool:
         host = host.lower()
-        name, colon, port = host.rpartition(":")
-        without_port = name if colon and port.isdecimal() else host
-        return host in self._hosts or without_port in self._hosts
+        return host in self._hosts or _name(host) in self._hosts
 
     def _visitor(self, scope: Scope) -> Visitor | None:
         """Who asks; None for somebody without a token."""

@@ -66,6 +66,8 @@ def read_tokens(path: Path) -> tuple[Token, ...]:
     tokens = tuple(_token(number, words) for number, words in enumerate(lines, start=1) if words)
     if len({one.name for one in tokens}) != len(tokens):
         raise InvalidInput("serve::token_file", "Two tokens have one name.", _HELP)
+    if len({one.digest for one in tokens}) != len(tokens):
+        raise InvalidInput("serve::token_file", "One token has two names.", _HELP)
     return tokens
 
 

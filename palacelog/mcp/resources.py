@@ -6,6 +6,7 @@ completes an argument. Lists of resources are static and show nothing that memor
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ OVERVIEW: Final = "palacelog://overview"
 ENTRY: Final = "palacelog://log/{position}"
 DRAWER: Final = "palacelog://drawer/{drawer_id}"
 _ENTRY, _DRAWER = UriTemplate.parse(ENTRY), UriTemplate.parse(DRAWER)
+_POSITION: Final = re.compile("[0-9]{1,18}")
 _JSON: Final = "application/json"
 _COMPLETED_MAX: Final = 100
 _LOOKED_AT: Final = 200
@@ -71,7 +73,7 @@ async def read(uri: str, call: Call) -> types.ReadResourceResult:
         answer = {"taxonomy": taxonomy, "status": await call("status", {})}
     elif (found := _DRAWER.match(uri)) is not None:
         answer = await call("get_drawer", {"drawer_id": found["drawer_id"]})
-    elif (found := _ENTRY.match(uri)) is not None and str(found["position"]).isdecimal():
+    elif (found := _ENTRY.match(uri)) is not None and _POSITION.fullmatch(str(found["position"])):
         answer = await call("show_operation", {"position": int(str(found["position"]))})
     else:
         raise InvalidInput(

@@ -74,6 +74,7 @@ async def test_reading_a_resource_is_noted_in_the_trail(client: Client, ada: Dev
         "palacelog://log/99",
         "palacelog://log/0",
         "palacelog://log/99999999999999999999",
+        "palacelog://log/" + "9" * 5_000,
         "palacelog://log/first",
         "palacelog://nothing",
         "file:///etc/passwd",

@@ -17,7 +17,7 @@ from domain.errors import InvalidInput, PalaceError, Refused
 from palacelog.http import server as http_server
 from palacelog.http.bodies import BODY_BYTES_MAX
 from palacelog.http.tokens import read_tokens
-from palacelog.serve import tokens_of
+from palacelog.serve import hosts_of, tokens_of
 from palacelog.settings import Serving
 from tests.palaces import Device, Fleet, fingerprint
 from tests.served import Served, bearer, error_of, serving, token_file
@@ -179,8 +179,20 @@ def test_what_is_no_http_is_refused_in_words(served: Served) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_of_another_origin_is_refused(served: Served, path: str) -> None:
-    for origin in ("http://evil.example", "null", "http://localhost.evil.example", "http://[", ""):
+def test_a_page_of_another_origin_or_of_another_port_is_refused(served: Served, path: str) -> None:
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "http://[",
+        "",
+        "http://[zz]",
+        "http://]evil[",
+        "http://localhost",
+        f"http://localhost:{served.port + 1}",
+        f"http://evil@127.0.0.1:{served.port}",
+        f"ftp://127.0.0.1:{served.port}",
+    ):
         answer = served.get(path, headers={"origin": origin})
         error_of(answer, 403, "http::origin")
 
@@ -196,6 +208,19 @@ def test_a_request_for_another_host_is_refused(served: Served, path: str) -> Non
 def test_a_request_for_this_machine_is_answered(served: Served, host: str) -> None:
     origin = {"origin": f"http://{host}"}
     assert served.get("/healthz", headers={"host": host, **origin}).status_code == 200
+
+
+def test_a_page_of_a_name_that_was_allowed_may_ask_through_a_proxy(ada: Device) -> None:
+    with serving_with(ada, allow_hosts=("palace.example",)) as served:
+        origin = {"origin": "https://palace.example"}
+        assert served.get("/api/status", headers=origin).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
+def test_a_server_answers_at_the_address_that_it_listens_at(host: str) -> None:
+    named = f"[{host}]" if ":" in host else host
+    assert named in hosts_of(Serving(host=host))
+    assert host not in hosts_of(Serving(host="192.0.2.1", allow_hosts=("palace.example",)))
 
 
 def test_without_a_token_nothing_but_health_is_answered(fleet: Fleet) -> None:
@@ -236,6 +261,7 @@ def test_the_mode_of_a_token_is_the_most_that_its_calls_use(fleet: Fleet) -> Non
         ("0" * 64 + " ada off", 0o600, InvalidInput),
         ("0" * 64 + " ada full more", 0o600, InvalidInput),
         ("0" * 64 + " ada\n" + "1" * 64 + " ada", 0o600, InvalidInput),
+        ("0" * 64 + " ada full\n" + "0" * 64 + " bob read_only", 0o600, InvalidInput),
     ],
 )
 def test_a_token_file_that_is_none_is_refused_without_telling_what_it_holds(
