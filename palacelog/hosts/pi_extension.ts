@@ -36,8 +36,11 @@ function run(words, given, { directory, milliseconds, signal } = {}) {
   });
 }
 
-async function overHttp(tool, given, signal) {
+async function overHttp(tool, given, signal, context) {
   const headers = { "content-type": "application/json", "x-palacelog-mode": MODES[label()] };
+  headers["x-palacelog-agent"] = CONFIGURATION.host;
+  const named = session(context).replace(/[^!-~]/g, "?").slice(0, 128);
+  if (named) headers["x-palacelog-session"] = named;
   const variable = CONFIGURATION.token_variable;
   if (variable) headers.authorization = `Bearer ${process.env[variable] ?? ""}`;
   const address = `${CONFIGURATION.url}/api/call/${tool}`;
@@ -54,7 +57,7 @@ function session(context) {
 
 async function call(tool, given, signal, context) {
   if (label() === "off") throw new Error("Memory is off for this session.");
-  if (CONFIGURATION.url) return overHttp(tool, given, signal);
+  if (CONFIGURATION.url) return overHttp(tool, given, signal, context);
   const words = ["--mode", MODES[label()], "--agent", CONFIGURATION.host];
   if (session(context)) words.push("--session", session(context));
   const options = { directory: context?.cwd, milliseconds: CALL_MILLISECONDS, signal };

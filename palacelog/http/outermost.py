@@ -12,7 +12,7 @@ import traceback
 from typing import Final
 
 from domain.catalog import CATALOG
-from palacelog.http.asgi import App, Message, Receive, Scope, Send, TurnedAway, header, tell
+from palacelog.http.asgi import App, Message, Pairs, Receive, Scope, Send, TurnedAway, header, tell
 from palacelog.http.visitors import visitor_of
 from palacelog.system import System
 
@@ -45,7 +45,7 @@ class Outermost:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", id.encode())]
+                message["headers"] = _completed(message["headers"], id)
             await send(message)
 
         try:
@@ -70,6 +70,13 @@ class Outermost:
         said = header(scope, b"x-request-id")
         sane = len(said) == 1 and _SANE.fullmatch(said[0])
         return said[0] if sane else self._system.nonce().hex()
+
+
+def _completed(headers: Pairs, id: str) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with what belongs into each: it is memory, for nobody to keep."""
+    told = [*headers, (b"x-request-id", id.encode()), (b"x-content-type-options", b"nosniff")]
+    cached = any(name.lower() == b"cache-control" for name, _ in told)
+    return told if cached else [*told, (b"cache-control", b"no-store")]
 
 
 def _called(scope: Scope) -> str:

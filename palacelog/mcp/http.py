@@ -1,9 +1,9 @@
 """The server over HTTP, in both eras: sessions that `initialize` began, and requests by themselves.
 
 Protects a session's own choice: the mode that it chose is remembered as long as its connection
-lives. What a person allowed (settings, token, `X-Palacelog-Mode`) is the most that it can choose; a
-request without a session remembers nothing. A session can be used with the token that began it
-alone.
+lives. What a person allowed (settings, token, `X-Palacelog-Mode` with `initialize` and with the
+request) is the most that it can choose; a request without a session remembers nothing. A session
+can be used with the token that began it alone.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from typing import Any, Final
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from domain.errors import PalaceError
+from domain.gate import FULL, least
 from domain.identity import NAME_CHARACTERS_MAX
+from domain.operation import Context
 from palacelog.bootstrap import House
-from palacelog.http.asgi import Receive, Scope, Send, tell
+from palacelog.http.asgi import Receive, Scope, Send, header, tell
 from palacelog.http.bodies import BODY_BYTES_MAX
-from palacelog.http.visitors import context_of, least, mode_asked, visitor_of
+from palacelog.http.visitors import context_of, mode_asked, named, visitor_of
 from palacelog.mcp.asked import Asked
 from palacelog.mcp.server import make_server
 from palacelog.mcp.tools import Choice
@@ -32,6 +35,7 @@ from palacelog.sessions import Session
 from palacelog.settings import who
 
 _CHOSEN: Final = "palacelog/mode"
+_CEILING: Final = "palacelog/ceiling"
 
 
 class McpOverHttp:
@@ -41,9 +45,9 @@ class McpOverHttp:
         """Answer out of a palace that stays open meanwhile."""
         self._house = house
         self._context = who(house.settings)
-        self._manager = StreamableHTTPSessionManager(
-            make_server(self._session_of, choice, prefix), max_request_body_size=BODY_BYTES_MAX
-        )
+        server = make_server(self._session_of, choice, prefix)
+        server.middleware.append(self._beginning)
+        self._manager = StreamableHTTPSessionManager(server, max_request_body_size=BODY_BYTES_MAX)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -55,6 +59,7 @@ class McpOverHttp:
         """Serve one request."""
         try:
             mode_asked(scope)
+            named(scope, self._context)
         except PalaceError as error:
             await tell(send, error)
             return
@@ -63,26 +68,48 @@ class McpOverHttp:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
         await self._manager.handle_request(scope, receive, send)
 
+    async def _beginning(self, ctx: Asked, call_next: CallNext) -> HandlerResult:
+        """What a session may use is decided when it begins; a later request can only lower it."""
+        if ctx.method == "initialize":
+            before = _state(ctx).get(_CEILING, FULL)
+            _state(ctx)[_CEILING] = least(before, self._context_of(ctx).session_mode)
+        return await call_next(ctx)
+
+    def _context_of(self, asked: Asked) -> Context:
+        """Who makes one request, and the most memory that it may use."""
+        scope = _scope(asked)
+        context = context_of(scope, self._context)
+        ceiling = least(context.session_mode, mode_asked(scope) or FULL)
+        return replace(context, session_mode=ceiling)
+
     def _session_of(self, asked: Asked) -> Session:
         """The session of one request, with what it chose before."""
-        scope: Scope = asked.request.scope  # type: ignore[union-attr]
-        context = context_of(scope, self._context)
-        ceiling = least(context.session_mode, mode_asked(scope) or context.session_mode)
-        context = replace(context, session_mode=ceiling)
+        context, scope = self._context_of(asked), _scope(asked)
         about = asked.session.client_params
         if context.client is None and about is not None:
             context = replace(context, client=about.client_info.name[:NAME_CHARACTERS_MAX])
         if asked.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            return Session(self._house.palace, context, remembers=False)
-        id: Any = asked.request.headers.get(MCP_SESSION_ID_HEADER)  # type: ignore[union-attr]
-        # The SDK hands out no other name of what lives exactly as long as the session.
-        state: dict[str, Any] = asked.session._connection.state
+            return Session(self._house.palace, named(scope, context), remembers=False)
+        [id, *_] = [*header(scope, MCP_SESSION_ID_HEADER.encode()), context.session]
+        state = _state(asked)
+        ceiling = least(context.session_mode, state.get(_CEILING, FULL))
 
         def changed(mode: str) -> None:
             state[_CHOSEN] = mode
 
-        context = replace(context, session=id or context.session)
+        context = named(scope, replace(context, session=id, session_mode=ceiling))
         session = Session(self._house.palace, context, remembers=True, changed=changed)
         if _CHOSEN in state:
             session.go_on_with(least(state[_CHOSEN], ceiling))
         return session
+
+
+def _scope(asked: Asked) -> Scope:
+    scope: Scope = asked.request.scope  # type: ignore[union-attr]
+    return scope
+
+
+def _state(asked: Asked) -> dict[str, Any]:
+    """What is kept exactly as long as the session: the SDK hands out no other name of it."""
+    state: dict[str, Any] = asked.session._connection.state
+    return state

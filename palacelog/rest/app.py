@@ -24,6 +24,7 @@ from palacelog.rest import document
 from palacelog.rest.arguments import fits_an_address
 from palacelog.rest.calling import Calling, in_thread, on_error, on_fault, on_no_route, told
 from palacelog.rest.entries import Entries
+from replay.storage_errors import in_words
 
 _ABOUT: Final = "Memory of agents, as an event log. The same operations as over MCP."
 # A span or a metric of the framework's would carry addresses, and with them queries and names.
@@ -136,7 +137,7 @@ def _add_log(app: FastAPI, entries: Entries) -> None:
 
 def _add_health(app: FastAPI, house: House) -> None:
     async def healthz() -> Response:
-        await in_thread(house.log.check_file)
+        await in_thread(in_words()(house.log.check_file))
         return told({"status": "ok"})
 
     app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)

@@ -6,7 +6,8 @@ still waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -16,13 +17,13 @@ import orjson
 from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 
-from domain.catalog import Entry
-from domain.errors import PalaceError
-from domain.operation import Context
+from domain.catalog import CATALOG, Entry
+from domain.errors import InvalidInput, PalaceError
+from domain.trail import UNKNOWN_TOOL
 from palacelog.bootstrap import House
 from palacelog.http.asgi import TurnedAway, status_of
 from palacelog.http.outermost import fault_of
-from palacelog.http.visitors import context_of, mode_asked
+from palacelog.http.visitors import context_of, mode_asked, named
 from palacelog.rest.arguments import from_address, from_body, key_of
 from palacelog.sessions import Session
 from palacelog.settings import who
@@ -40,18 +41,21 @@ class Calling:
         settings = house.settings
         self._context = replace(who(settings), client=settings.client or CLIENT)
 
-    def session(self, request: Request) -> Session:
-        """Who makes a request, which is a session of its own."""
-        context = context_of(request.scope, self._context)
-        return Session(self.house.palace, context, remembers=False)
+    @contextmanager
+    def session(self, tool: str, request: Request) -> Iterator[Session]:
+        """Who makes a request, which is a session of its own. What is refused within has not come
+        as far as the palace, and is noted as the palace notes its own refusals.
 
-    def context(self, request: Request) -> Context:
-        """Who makes a request, with the mode that its headers ask for.
-
-        Raises:
-            InvalidInput, Refused: they ask for none, or for more than was allowed.
+        Args:
+            tool: what is asked for, by its name in the trail.
         """
-        return self.session(request).asked(mode_asked(request.scope))
+        who = context_of(request.scope, self._context)
+        try:
+            who = named(request.scope, who)
+            yield Session(self.house.palace, who, remembers=False)
+        except PalaceError as refusal:
+            self.house.palace.trail.refused(tool, {}, who, refusal)
+            raise
 
     async def operation(
         self, request: Request, entry: Entry | None, tool: str, *, in_address: bool, **placed: str
@@ -62,17 +66,19 @@ class Calling:
             entry: of the route; None where any tool can be named.
             placed: arguments in the path.
         """
-        given = from_address(entry if in_address else None, request.scope)
-        if not in_address:
-            given |= from_body(request.scope, await request.body())
-        for name, value in placed.items():
-            if given.setdefault(name, value) != value:
-                raise TurnedAway(
-                    400, "path", f"`{name}` differs from the path's.", "Give it in the path alone."
-                )
-        mode, key = mode_asked(request.scope), key_of(request.scope, given)
-        call = partial(self.session(request).call, tool, given, mode, key)
-        return told(await in_thread(call))
+        body = b"" if in_address else await request.body()
+        with self.session(tool if tool in CATALOG else UNKNOWN_TOOL, request) as session:
+            given = from_address(entry if in_address else None, request.scope)
+            given |= from_body(request.scope, body)
+            for name, value in placed.items():
+                if given.setdefault(name, value) != value:
+                    raise InvalidInput(
+                        "http::path",
+                        f"`{name}` differs from the path's.",
+                        "Give it in the path alone.",
+                    )
+            mode, key = mode_asked(request.scope), key_of(request.scope, given)
+        return told(await in_thread(partial(session.call, tool, given, mode, key)))
 
 
 async def in_thread(call: Callable[[], Any]) -> Any:

@@ -16,7 +16,13 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from domain.catalog import CATALOG, Entry
 from domain.gate import SESSION_MODES
-from palacelog.http.visitors import CASTLE_MODE_HEADER, MODE_HEADER
+from domain.identity import NAME_CHARACTERS_MAX
+from palacelog.http.visitors import (
+    AGENT_HEADER,
+    CASTLE_MODE_HEADER,
+    MODE_HEADER,
+    SESSION_HEADER,
+)
 from palacelog.rest.arguments import KEY_HEADER, kinds
 from palacelog.sessions import KEY
 
@@ -77,13 +83,17 @@ def described(answers: type[BaseModel]) -> Responses:
     return _ERRORS | {200: _json("Done.", _reference(answers))}
 
 
-def mode_headers() -> list[Document]:
+def headers() -> list[Document]:
     """The headers that every request may carry."""
     schema = {"type": "string", "enum": list(SESSION_MODES)}
-    said = "How much memory this request may use; full where it is absent."
+    said = "How much memory this request may use; what the caller was allowed where it is absent."
+    name = {"type": "string", "minLength": 1, "maxLength": NAME_CHARACTERS_MAX}
     return [
-        _parameter(name, "header", schema, said) for name in (MODE_HEADER, CASTLE_MODE_HEADER)
-    ] + [_parameter("x-request-id", "header", {"type": "string"}, "Comes back with the answer.")]
+        *(_parameter(one, "header", schema, said) for one in (MODE_HEADER, CASTLE_MODE_HEADER)),
+        _parameter(AGENT_HEADER, "header", name, "Which agent asks, as `why` and the trail tell."),
+        _parameter(SESSION_HEADER, "header", name, "In which session of it: reads and writes."),
+        _parameter("x-request-id", "header", {"type": "string"}, "Comes back with the answer."),
+    ]
 
 
 def of_operation(entry: Entry, *, placed: tuple[str, ...] = (), in_address: bool) -> Document:
@@ -93,7 +103,7 @@ def of_operation(entry: Entry, *, placed: tuple[str, ...] = (), in_address: bool
         placed: arguments that stand in the path.
         in_address: whether the others stand in the query.
     """
-    parameters = mode_headers()
+    parameters = headers()
     if KEY in entry.asks.model_fields:
         parameters.append(_parameter(KEY_HEADER, "header", _KEY, "See idempotency_key."))
     schema = entry.asks.model_json_schema()
@@ -116,7 +126,7 @@ def of_any() -> Document:
     schema = {"anyOf": [_reference(one.asks) for one in CATALOG.values()]}
     key = _parameter(KEY_HEADER, "header", _KEY, "Of a write.")
     return {
-        "parameters": [tool, *mode_headers(), key],
+        "parameters": [tool, *headers(), key],
         "requestBody": {"required": False, "content": {"application/json": {"schema": schema}}},
     }
 
@@ -141,7 +151,7 @@ def of_log(*names: str) -> Document:
         _parameter(name, places.get(name, "query"), schema | _LOG.get(name, {}), "")
         for name in names
     ]
-    return {"parameters": asked + mode_headers()}
+    return {"parameters": asked + headers()}
 
 
 def made(app: FastAPI) -> Document:

@@ -16,11 +16,14 @@ from fastapi import Request, Response
 from starlette.responses import StreamingResponse
 
 from domain import gate
-from domain.errors import InvalidInput, PalaceError, Refused, invalid
+from domain.errors import InvalidInput, PalaceError, invalid
 from domain.instants import show
 from domain.operation import Context, Operation
 from palacelog.http.asgi import header
+from palacelog.http.visitors import mode_asked
 from palacelog.rest.calling import Calling, in_thread, told
+from palacelog.sessions import Session
+from replay.storage_errors import in_words
 
 LOOK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 15.0
@@ -39,13 +42,13 @@ class Entries:
 
     async def page(self, request: Request) -> Response:
         """One page of the log."""
-        asked = _asked(request, {"after": 0, "limit": AT_ONCE})
-        if not 1 <= asked["limit"] <= AT_ONCE:
-            raise invalid("limit", f"is not 1 to {AT_ONCE}")
-        who = self._calling.context(request)
+        with self._calling.session(_TOOL, request) as session:
+            asked = _asked(request, {"after": 0, "limit": AT_ONCE})
+            if not 1 <= asked["limit"] <= AT_ONCE:
+                raise invalid("limit", f"is not 1 to {AT_ONCE}")
+            who = _reader(session, request)
 
         def read() -> dict[str, Any]:
-            self._check(who)
             entries = self._portion(asked["after"], asked["limit"], who)
             return {
                 "log_id": self._log.log_id,
@@ -58,24 +61,20 @@ class Entries:
 
     async def stream(self, request: Request) -> Response:
         """The log from a position on, as server-sent events; an event's id is its position."""
-        asked = _asked(request, {"after": -1})
-        who = self._calling.context(request)
-        after = _resumed(request)
-        if after is None:
-            after = asked["after"]
-
-        def begin() -> int:
-            self._check(who)
-            newest = self._log.position()
+        with self._calling.session(_TOOL, request) as session:
+            asked = _asked(request, {"after": -1})
+            after = _resumed(request)
+            if after is None:
+                after = asked["after"]
+            who = _reader(session, request)
+            newest = await in_thread(self._newest)
             if after > newest:
                 raise InvalidInput(
                     "input::invalid",
                     f"`after` is {after}, and this log ends at {newest}.",
                     "Begin again: the log is another one, or was restored.",
                 )
-            return newest if after < 0 else after
-
-        position = await in_thread(begin)
+        position = newest if after < 0 else after
         return StreamingResponse(
             self._events(position, who),
             media_type="text/event-stream",
@@ -104,14 +103,12 @@ class Entries:
             await asyncio.sleep(LOOK_SECONDS)
             quiet += LOOK_SECONDS
 
-    def _check(self, who: Context) -> None:
-        """That this may be read; a refusal is noted."""
-        try:
-            gate.check(_TOOL, gate.READ, who.session_mode)
-        except Refused as refusal:
-            self._trail.refused(_TOOL, {}, who, refusal)
-            raise
+    @in_words()
+    def _newest(self) -> int:
+        self._log.check_file()
+        return self._log.position()
 
+    @in_words()
     def _portion(self, after: int, limit: int, who: Context) -> list[dict[str, Any]]:
         """What is behind a position; noted, if it is anything."""
         self._log.check_file()
@@ -123,6 +120,17 @@ class Entries:
             about = {"log_id": self._log.log_id, "position": found[-1].position}
             seen.update(about, operations=[{"op_id": one["op_id"]} for one in entries])
         return entries
+
+
+def _reader(session: Session, request: Request) -> Context:
+    """Who reads.
+
+    Raises:
+        InvalidInput, Refused: the mode that the headers ask for is none, or does not allow it.
+    """
+    who = session.asked(mode_asked(request.scope))
+    gate.check(_TOOL, gate.READ, who.session_mode, who.ceiling)
+    return who
 
 
 def _entry(operation: Operation) -> dict[str, Any]:

@@ -387,6 +387,9 @@ def test_pi_reaches_a_palace_that_is_served(tmp_path: Path) -> None:
         remote.install("pi", "read-only", "--transport", "http", "--url", url)
         calls = [["palacelog_wake_up", {}], ["palacelog_get_drawer", {"drawer_id": "no"}]]
         told = remote.node("pi.mjs", ".pi/agent/extensions/palacelog.ts", json.dumps(calls))
-    assert PLANTED in told["called"][0]["text"]
+        noted = house.palace.call("list_operations", {"include_reads": True, "tool": "wake_up"})
     assert json.loads(told["called"][1]["error"])["code"].startswith("palacelog::")
+    assert PLANTED in told["called"][0]["text"]
+    by = {(one["agent"], one["session"], one["client"]) for one in noted["operations"]}
+    assert ("pi", "s1", "rest") in by
     assert not [run for run in remote.watched.runs() if " call " in run]

@@ -324,3 +324,96 @@ def test_a_palace_that_cannot_be_used_is_unavailable(ada: Device, served: Served
         error_of(served.get("/healthz"), 503, "log::replaced")
     finally:
         log.with_name("elsewhere").rename(log)
+
+
+READ_ONLY = {"session_mode": "read_only"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({"headers": {"X-Palacelog-Mode": "full"}}, "mode::above_ceiling"),
+        ({"headers": {"X-Palacelog-Mode": "secret"}}, "input::invalid"),
+        ({"headers": {"X-Palacelog-Agent": "x" * 129}}, "input::invalid"),
+        ({"headers": {"Idempotency-Key": "secret"}, "json": {"idempotency_key": "k"}},
+         "input::invalid"),
+        ({"content": b"secret", "headers": {"content-type": "application/json"}}, "input::json"),
+        ({"params": {"secret": "secret"}}, "input::invalid"),
+    ],
+)  # fmt: skip
+def test_a_request_refused_before_the_palace_is_asked_is_noted_once(
+    fleet: Fleet, asked: dict[str, Any], code: str
+) -> None:
+    ada = fleet.device("ada", **READ_ONLY)
+    with serving(ada.house) as served:
+        assert served.post("/api/add_drawer", **asked).status_code in (400, 403)
+        ada.house.palace.trail.flush()
+        [line] = ada.list_operations(outcome="refused")["operations"]
+        assert (line["tool"], line["code"]) == ("add_drawer", f"palacelog::{code}")
+        assert line["client"] == "rest"
+        assert "secret" not in str(ada.show_operation(op_id=line["op_id"]))
+
+
+def test_a_refused_request_for_the_log_or_for_no_tool_is_noted_too(fleet: Fleet) -> None:
+    ada = fleet.device("ada", **READ_ONLY)
+    with serving(ada.house) as served:
+        full = {"X-Palacelog-Mode": "full"}
+        error_of(served.get("/api/log", headers=full), 403, "mode::above_ceiling")
+        error_of(served.get("/api/log/stream", headers=full), 403, "mode::above_ceiling")
+        error_of(
+            served.call("secret", {}, headers={"X-Palacelog-Mode": "x"}), 400, "input::invalid"
+        )
+        ada.house.palace.trail.flush()
+        noted = ada.list_operations(outcome="refused")["operations"]
+        assert {one["tool"] for one in noted} == {"log_entries", "unknown_tool"}
+
+
+def test_why_tells_which_agent_wrote_in_which_session(ada: Device, served: Served) -> None:
+    who = {"X-Palacelog-Agent": "scribe", "X-Palacelog-Session": "印刷 7".encode()}
+    given = {"subject": "Kiran", "predicate": "city", "object": "Lyon"}
+    fact = served.call("kg_add", given, headers=who).json()["fact_id"]
+    read = served.get("/api/kg_query", params={"entity": "Kiran"}, headers=who)
+    assert read.status_code == 200
+    [made] = ada.why(id=fact)["operations"]
+    assert (made["agent"], made["session"], made["client"]) == ("scribe", "印刷 7", "rest")
+    ada.house.palace.trail.flush()
+    [noted] = ada.list_operations(include_reads=True, tool="kg_query")["operations"]
+    assert (noted["agent"], noted["session"]) == ("scribe", "印刷 7")
+
+
+@pytest.mark.parametrize("name", ["X-Palacelog-Agent", "X-Palacelog-Session"])
+def test_a_header_that_is_no_name_is_an_error(
+    shared: tuple[Device, Known, Served], name: str
+) -> None:
+    ada, _, served = shared
+    before = fingerprint(ada.house)
+    for said in (b"", b"x" * 129, b"\xff", "a\u2028b".encode(), "a\u0085b".encode()):
+        for path in ("/api/status", "/api/log", "/api/log/stream", "/mcp"):
+            answer = served.get(path, headers=[(name.encode(), said)])
+            assert name in error_of(answer, 400, "input::invalid")["error"]
+    twice = [(name.encode(), b"a"), (name.encode(), b"a")]
+    error_of(served.get("/api/status", headers=twice), 400, "input::invalid")
+    assert fingerprint(ada.house) == before
+
+
+def test_no_answer_is_kept_by_a_cache_or_guessed_at(
+    shared: tuple[Device, Known, Served],
+) -> None:
+    _, _, served = shared
+    for path in ("/api/list_wings", "/api/openapi.json", "/nowhere", "/healthz"):
+        answer = served.get(path)
+        assert answer.headers.get_list("cache-control") == ["no-store"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/api/log", "/api/log/stream", "/healthz"])
+def test_a_file_that_cannot_be_read_is_told_in_the_house_s_shape(
+    ada: Device, served: Served, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def broken() -> None:
+        raise PermissionError(13, "Permission denied", str(ada.house.log.path))
+
+    monkeypatch.setattr(ada.house.log, "check_file", broken)
+    answer = served.get(path)
+    assert answer.status_code == 503
+    assert answer.json()["code"].startswith("palacelog::storage::")

@@ -244,3 +244,45 @@ async def test_resources_are_refused_in_a_disabled_session(
             with pytest.raises(MCPError) as caught:
                 await client.read_resource(uri)
             assert "palacelog::mode::forbidden" in str(caught.value)
+
+
+def test_a_header_of_the_beginning_is_the_ceiling_of_the_whole_session(
+    ada: Device, served: Served
+) -> None:
+    session = {"accept": TEXT, "mcp-session-id": begun(served, **{MODE_HEADER: "read_only"})}
+    before = fingerprint(ada.house)
+    create = _request("tools/call", name="create_wing", arguments={"wing": "attic"})
+    choose = _request("tools/call", name="set_mode", arguments={"mode": "full"})
+    for more in ({}, {MODE_HEADER: "full"}):
+        served.post("/mcp", json=_initialize(), headers=session | more)
+        written = served.post("/mcp", json=create, headers=session | more)
+        assert "palacelog::mode::forbidden" in written.text
+        chosen = served.post("/mcp", json=choose, headers=session | more)
+        assert "palacelog::mode::above_ceiling" in chosen.text
+    assert fingerprint(ada.house) == before
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_headers_name_the_agent_and_its_session(
+    ada: Device, served: Served, era: str
+) -> None:
+    who = {"x_palacelog_agent": "scribe", "x_palacelog_session": "s-7"}
+    async with connected(served, era, **who) as client:
+        written = await structured(client, "add_drawer", PLACE | {"content": "tea"})
+    shown = ada.show_operation(op_id=written["op_id"])["operation"]
+    assert (shown["agent"], shown["session"]) == ("scribe", "s-7")
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_mode_above_the_ceiling_in_a_request_is_noted_as_a_refusal(
+    fleet: Fleet, era: str
+) -> None:
+    ada = fleet.device("ada", session_mode="read_only")
+    with serving(ada.house) as served:
+        async with connected(served, era) as client:
+            for mode in ("full", "sometimes", {"a": 1}):
+                refused(await client.call_tool("status", {}, meta={"palacelog/mode": mode}))
+        ada.house.palace.trail.flush()
+        noted = ada.list_operations(outcome="refused")["operations"]
+    told = {one["code"] for one in noted}
+    assert told == {"palacelog::input::invalid", "palacelog::mode::above_ceiling"}
