@@ -41,6 +41,8 @@ def main(folder: Path) -> int:
             return 0
         palace = late_palace(path, embeds=True)
     except PalaceError as error:
+        from palacelog.cli.failing import exit_code, report
+
         report(error, as_json=True)
         return exit_code(error)
     with contextlib.closing(palace):

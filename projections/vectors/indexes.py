@@ -32,6 +32,9 @@ POLL_SECONDS: Final = 0.05
 _table = BELIEFS[Embedding]
 _EVER = Prepared(select(*fields_of(Embedding)).order_by(_table.c.believed_from, _table.c.rank))
 
+_LOOKS: Final = 10
+"""How often somebody who waits looks whether it is worth while."""
+
 
 class VectorIndexes:
     """The vector indexes of an open palace. Safe to use from any number of threads."""
@@ -167,16 +170,22 @@ class VectorIndexes:
 
     def wait(self, index: VectorIndex, reading: Reading, seconds: float) -> Missing:
         """What an index lacks of what was known at a reading's moment, after waiting for it for
-        some seconds at most.
+        some seconds at most; no longer than the work shows that it can be done by then.
         """
         asked = reading.cursor, reading.checkpoint.log_id, reading.position
         missing = index.missing(*asked)
         if not missing.digests:
             return missing
         self.wake(index, reading.position)
-        with self._changed:
-            self._changed.wait_for(lambda: not index.missing(*asked).digests, seconds)
-        return index.missing(*asked)
+        first = len(missing.digests)
+        for look in range(1, _LOOKS + 1):
+            with self._changed:
+                self._changed.wait_for(lambda: not index.missing(*asked).digests, seconds / _LOOKS)
+            missing = index.missing(*asked)
+            done = first - len(missing.digests)
+            if not missing.digests or (done and look * first > done * _LOOKS):
+                break
+        return missing
 
     def told(self) -> None:
         """Something was embedded, or cannot be: whoever waits looks again."""

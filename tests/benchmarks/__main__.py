@@ -25,6 +25,7 @@ from tests.benchmarks import (
     rebuilding,
     receiving,
     searching,
+    serving,
 )
 from tests.benchmarks.measuring import Goal, Report, Sizes, machine
 from tests.benchmarks.mixture import arrivals, fill, new_log, size_of
@@ -66,6 +67,9 @@ THEMES: Final[dict[str, Theme]] = {
     "late": receiving.late_arrivals,
     "start": calling.starting,
     "10,search": searching.search_against_bare,
+    "16": serving.start_against_the_empty_server,
+    "ways": serving.one_call_by_each_way,
+    "stdio": serving.over_standard_input,
     "7,8": big_log,
 }
 

@@ -58,7 +58,7 @@ def embedding_against_the_session(folder: Path, sizes: Sizes) -> Report:
     writer = Texts(13)
     rounds = 5
     texts = [[writer.text(*NOTE_WORDS) for _ in range(count)] for _ in range(rounds)]
-    houses = [_palace(folder / f"round-{number}", texts[number]) for number in range(rounds)]
+    houses = [palace_of(folder / f"round-{number}", texts[number]) for number in range(rounds)]
     embedders = [_embedding(house).work.first().embedder() for house in houses]
     prepared = [_batches(one, some) for one, some in zip(embedders, texts, strict=True)]
 
@@ -93,7 +93,7 @@ def search_against_the_parts(folder: Path, sizes: Sizes) -> Report:
     """
     count = sizes.of(5_000, 500)
     writer = Texts(14)
-    with _palace(folder / "palace", [writer.text(*NOTE_WORDS) for _ in range(count)]) as house:
+    with palace_of(folder / "palace", [writer.text(*NOTE_WORDS) for _ in range(count)]) as house:
         index = _embedded(house)
         questions = [writer.text(2, 8) for _ in range(sizes.of(200, 40))]
         bare, own = _searched(house, index, questions)
@@ -160,8 +160,8 @@ def many_vectors(folder: Path, sizes: Sizes) -> Report:
     count = sizes.of(100_000, 2_000)
     writer = Texts(16)
     path = folder / "palace"
-    with _palace(path, [writer.text(8, 40) for _ in range(count)]) as house:
-        _made_up(house)
+    with palace_of(path, [writer.text(8, 40) for _ in range(count)]) as house:
+        made_up(house)
         questions = [writer.text(2, 8) for _ in range(sizes.of(100, 20))]
         house.palace.call("search", {"query": questions[0]})
         alone = sorted(timed(_called(house, question)) for question in questions)
@@ -179,7 +179,7 @@ def many_vectors(folder: Path, sizes: Sizes) -> Report:
     return Report([], figures)
 
 
-def _palace(path: Path, texts: Sequence[str]) -> House:
+def palace_of(path: Path, texts: Sequence[str]) -> House:
     system = At(STARTED + (len(texts) + 1) * STEP)
     folder = create_palace(path, "primary", system=system, force=True)
     log = Log(folder.log)
@@ -271,7 +271,7 @@ def _bare_matches(question: Question, texts: Sequence[Sequence[Passage]]) -> NDA
     return found
 
 
-def _made_up(house: House) -> None:
+def made_up(house: House) -> None:
     """Vectors that no model made, as many as there are texts."""
     index = _embedding(house).work.first()
     random = np.random.default_rng(16)
@@ -312,7 +312,8 @@ def _start(path: Path) -> tuple[float, int]:
     script = (
         "import re, sys; from pathlib import Path;"
         "from palacelog.bootstrap import open_palace\n"
-        "with open_palace(Path(sys.argv[1]), vectors={'wait_seconds': 600}) as house:\n"
+        "vectors = {'embedder': 'minilm', 'wait_seconds': 600}\n"
+        "with open_palace(Path(sys.argv[1]), vectors=vectors) as house:\n"
         "    house.palace.call('search', {'query': 'what is there'})\n"
         "    status = Path('/proc/self/status').read_text()\n"
         "    print(int(re.search(r'VmHWM:\\s+(\\d+)', status)[1]) // 1024)\n"
