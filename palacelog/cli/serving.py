@@ -7,12 +7,10 @@ choose, and the environment may make it less.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
 from contextlib import closing
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -91,6 +89,8 @@ def serve(
     given = {name: value for name, value in chosen.items() if value is not None}
     invocation = asked(context)
     invocation.timeless("serve")
+    import logging
+
     from palacelog.bootstrap import open_palace
     from palacelog.owner.pipe import OF_ONE_SESSION
     from palacelog.serve import serve as serve_palace
@@ -126,6 +126,8 @@ def _below_the_environment(invocation: Invocation) -> Invocation:
 
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
     """Go on as the pipe of a session, in this process but without what was loaded for options."""
+    from importlib.metadata import version
+
     from palacelog.system import System
 
     given = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,6 +57,8 @@ def _here(
 def _of_owner(
     folder: Path, tool: str, arguments: Mapping[str, Any], client: str, session: str | None
 ) -> dict[str, Any]:
+    from importlib.metadata import version
+
     greeting = {
         "version": version("palacelog"),
         "session": session or client,

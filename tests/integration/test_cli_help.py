@@ -98,6 +98,17 @@ def test_help_does_not_wait_for_the_engine(words: list[str]) -> None:
     assert done.stderr.splitlines()[-1] == "[]"
 
 
+def test_what_every_command_and_the_hook_of_hosts_load_is_little() -> None:
+    spared = ("email", "importlib.metadata", "logging", "pydantic", "ssl")
+    script = (
+        "import sys, palacelog.cli.main, palacelog.hosts.hook\n"
+        f"print([name for name in {spared!r} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_a_group_without_a_command_shows_its_help() -> None:
     for path in ((), *((name,) for name in GROUPS)):
         shown = CliRunner().invoke(app, list(path))
