@@ -22,6 +22,7 @@ from domain.trail import damaged
 from palacelog import folder as folders
 from palacelog.checking import Check, checked, failed
 from palacelog.folder import PalaceFolder
+from palacelog.owner.lock import holder
 from palacelog.settings import EMBEDDER_NONE, PALACE_VARIABLE, Settings, load
 from palacelog.vector_checks import vector_checks
 from projections.generations import CURRENT_FILE, Generations
@@ -76,6 +77,7 @@ def examine(path: Path, given: Mapping[str, Any] | None = None) -> list[Check]:
         return checks
     checks.append(checked("settings", lambda: _settings(folder, given or {})))
     checks.append(_lock(folder))
+    checks.append(checked("owner", lambda: _owner(folder)))
     checks.append(checked("log", lambda: _log(folder)))
     checks.append(_views_or_not(folder))
     checks += _trail(folder)
@@ -197,6 +199,13 @@ def _lock(folder: PalaceFolder) -> Check:
         )
     except OSError as error:
         return failed("write lock", storage_error(error))
+
+
+def _owner(folder: PalaceFolder) -> str:
+    found = holder(folder.path)
+    if found is None:
+        return "no process has the palace open for sessions of `palacelog mcp`"
+    return f"process {found.process} of palacelog {found.version} serves `palacelog mcp`"
 
 
 def _log(folder: PalaceFolder) -> str:

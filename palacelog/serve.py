@@ -24,7 +24,8 @@ from palacelog.http.tokens import Token, read_tokens
 from palacelog.late import LatePalace
 from palacelog.mcp.http import McpOverHttp
 from palacelog.mcp.tools import Choice
-from palacelog.owner.process import Owner, take_lock
+from palacelog.owner.lock import take_lock
+from palacelog.owner.process import Owner
 from palacelog.rest.app import make_app
 from palacelog.settings import Serving
 
@@ -76,22 +77,28 @@ class Guarded:
 
 @asynccontextmanager
 async def _owning(house: House) -> AsyncIterator[None]:
-    """The owner of the palace within, where no other process is and its folder can be written."""
-    try:
-        lock = take_lock(house.folder.path)
-    except OSError:
-        lock = None
-    if lock is None:
-        yield
-        return
-    palace = LatePalace(house.settings, lambda: house)
-    owner = Owner(house.folder.path, palace, lock)
-    await owner.begin()
+    """The owner of the palace within, where it can be this process."""
+    owner = await _begun(house)
     try:
         yield
     finally:
-        owner.end()
-        await owner.ended()
+        if owner is not None:
+            owner.end()
+            await owner.ended()
+
+
+async def _begun(house: House) -> Owner | None:
+    """The owner of a palace; None where it cannot be this process."""
+    path = house.folder.path
+    try:
+        lock = take_lock(path)
+        if lock is None:
+            return None
+        owner = Owner(path, LatePalace(house.settings, lambda: house), lock)
+        await owner.begin()
+    except OSError:
+        return None
+    return owner
 
 
 def tokens_of(settings: Serving) -> tuple[Token, ...]:

@@ -29,18 +29,26 @@ class Session:
         context: Context,
         *,
         remembers: bool,
+        chosen: str | None = None,
         changed: Callable[[str], None] = lambda mode: None,
     ) -> None:
         """Begin with the mode of a context, which is the most that the session can choose.
 
         Args:
             remembers: whether what is chosen holds for the calls that follow.
-            changed: told the mode that was chosen, before the call that chose it is answered.
+            chosen: what the session chose before; of what it may not have any more, less counts.
+            changed: told the mode that was chosen, before the call that chose it is answered; of
+                several in their order.
+
+        Raises:
+            InvalidInput: `chosen` is no session mode.
         """
         self._caller = caller
         self._changed = changed
         self._guard = threading.Lock()
-        self._context = replace(context, ceiling=context.session_mode, remembers=remembers)
+        ceiling = context.session_mode
+        mode = ceiling if chosen is None else gate.least(gate.session_mode(chosen), ceiling)
+        self._context = replace(context, session_mode=mode, ceiling=ceiling, remembers=remembers)
 
     @property
     def context(self) -> Context:
@@ -49,7 +57,7 @@ class Session:
             return self._context
 
     def name(self, client: str) -> None:
-        """Note which program calls, where the context does not say."""
+        """Note which program calls, where that is not known yet."""
         with self._guard:
             if self._context.client is None:
                 self._context = replace(self._context, client=client)
@@ -80,21 +88,15 @@ class Session:
             report: told how far a long operation has come.
         """
         entry = CATALOG.get(tool)
-        if key is not None and entry is not None and KEY in entry.asks.model_fields:
-            arguments = {KEY: key} | dict(arguments)
+        takes_key = entry is not None and KEY in entry.asks.model_fields
+        if key is not None and takes_key and arguments.get(KEY) is None:
+            arguments = {**arguments, KEY: key}
         answer = self._caller.call(tool, arguments, self.asked(mode), report)
         if tool == gate.SET_MODE:
-            self.go_on_with(answer["session_mode"])
+            self._go_on_with(answer["session_mode"])
         return answer
 
-    def go_on_with(self, mode: str) -> None:
-        """Take a mode that the session chose.
-
-        Raises:
-            Refused: it is above the ceiling.
-        """
+    def _go_on_with(self, mode: str) -> None:
         with self._guard:
-            context = self._context
-            chosen = gate.choose(mode, context.ceiling, remembers=context.remembers)
-            self._context = replace(context, session_mode=chosen)
-        self._changed(chosen)
+            self._context = replace(self._context, session_mode=mode)
+            self._changed(mode)

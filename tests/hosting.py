@@ -15,8 +15,6 @@ import os
 import queue
 import select
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -25,15 +23,23 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from palacelog.owner.frames import connected
+from palacelog.owner.frames import connected, peer
 
 SECONDS_MAX = 120.0
 COMMAND = [sys.executable, "-m", "palacelog"]
+WAYS = ((), ("--in-process",))
+"""The arguments of `palacelog mcp`: through the pipe, and in the process of the session."""
 HANDSHAKE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "test-host", "version": "1"},
 }
+ENVELOPE = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": HANDSHAKE["clientInfo"],
+}
+"""What each request of the newer era carries in `_meta`."""
 
 
 class Host:
@@ -142,18 +148,16 @@ def owner(palace: Path) -> int | None:
     """The process that owns a palace; None where none listens."""
     try:
         with connected(palace, SECONDS_MAX) as made:
-            peer = made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+            return peer(made)
     except OSError:
         return None
-    process, _, _ = struct.unpack("3i", peer)
-    return int(process)
 
 
-def end_owner(palace: Path) -> None:
+def end_owner(palace: Path, how: signal.Signals = signal.SIGKILL) -> None:
     """End the owner and wait until it has."""
     process = owner(palace)
     if process is not None:
         watched = os.pidfd_open(process)
-        os.kill(process, signal.SIGKILL)
+        os.kill(process, how)
         select.select([watched], [], [], SECONDS_MAX)
         os.close(watched)

@@ -29,8 +29,6 @@ from tests.palaces import Device
 
 LEGACY, MODERN = "legacy", "2026-07-28"
 ERAS = (LEGACY, MODERN)
-WAYS = ((), ("--in-process",))
-"""The arguments of `palacelog mcp`: through the pipe, and in the process of the session."""
 SECONDS_MAX = 60
 
 

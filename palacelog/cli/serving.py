@@ -49,9 +49,11 @@ def mcp(
     wire = take()
     from palacelog.late import late_palace
     from palacelog.mcp.stdio import serve_stdio
+    from palacelog.system import System
 
     with closing(late_palace(invocation.folder, **invocation.who)) as palace:
-        who = replace(invocation.context(), client=palace.settings.client)
+        session = palace.settings.session or System().nonce().hex()
+        who = replace(invocation.context(), client=palace.settings.client, session=session)
         serve_stdio(palace, who, tools, tool_prefix, wire)
 
 
@@ -134,9 +136,11 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
         name: invocation.who.get(name) or os.environ.get(f"PALACELOG_{name.upper()}")
         for name in ("agent", "client", "principal", "session")
     }
+    pipe = System().nonce().hex()
     greeting = given | {
         "version": version("palacelog"),
-        "session": given["session"] or System().nonce().hex(),
+        "pipe": pipe,
+        "session": given["session"] or pipe,
         "ceiling": invocation.who["session_mode"],
         "tools": tools,
         "prefix": prefix,

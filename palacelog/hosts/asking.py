@@ -61,6 +61,7 @@ def _of_owner(
 
     greeting = {
         "version": version("palacelog"),
+        "pipe": client,
         "session": session or client,
         "ceiling": READ_ONLY,
         "client": client,

@@ -58,7 +58,7 @@ def context_of(scope: Scope, context: Context) -> Context:
     return replace(
         context,
         principal=visitor.name or context.principal,
-        session_mode=least(context.session_mode, visitor.mode),
+        session_mode=gate.least(context.session_mode, visitor.mode),
     )
 
 

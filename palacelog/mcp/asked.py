@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import anyio
 from mcp.server.context import ServerRequestContext
 
+from domain.identity import NAME_CHARACTERS_MAX
 from palacelog.caller import Report
 from palacelog.sessions import Session
 
@@ -37,27 +38,51 @@ class Numbered(NamedTuple):
     key: str
 
 
+def client_of(asked: Asked) -> str | None:
+    """The program that asks, as `name/version`; None where it does not say."""
+    about = asked.session.client_params
+    if about is None:
+        return None
+    told = "/".join(part for part in (about.client_info.name, about.client_info.version) if part)
+    return told.replace("\0", "")[:NAME_CHARACTERS_MAX] or None
+
+
 async def called(
-    asked: Asked, session: Session, tool: str, arguments: dict[str, Any]
+    asked: Asked,
+    session: Session,
+    tool: str,
+    arguments: dict[str, Any],
+    *,
+    limiter: anyio.CapacityLimiter | None = None,
 ) -> dict[str, Any]:
     """Do one operation for a request. It runs on where the client gives up: it happens once or not
     at all.
 
+    Args:
+        limiter: of the calls that are done at once; None for the one of the process.
+
     Raises:
         PalaceError: as `Session.call`.
     """
+    client = client_of(asked)
+    if client is not None:
+        session.name(client)
     meta = asked.meta or {}
     key = asked.request.key if isinstance(asked.request, Numbered) else None
     call = partial(session.call, tool, arguments, meta.get(MODE_META), key)
     if PROGRESS_META not in meta:
-        return await anyio.to_thread.run_sync(call)
-    return await _with_progress(asked, call)
+        return await anyio.to_thread.run_sync(call, limiter=limiter)
+    return await _with_progress(asked, call, limiter)
 
 
 _GONE: Final = (anyio.BrokenResourceError, anyio.ClosedResourceError)
 
 
-async def _with_progress(asked: Asked, call: Callable[[Report], dict[str, Any]]) -> dict[str, Any]:
+async def _with_progress(
+    asked: Asked,
+    call: Callable[[Report], dict[str, Any]],
+    limiter: anyio.CapacityLimiter | None,
+) -> dict[str, Any]:
     """Tell the client how far a call has come while it runs."""
     send, receive = anyio.create_memory_object_stream[tuple[int, int]](math.inf)
     loop = asyncio.get_running_loop()
@@ -84,7 +109,7 @@ async def _with_progress(asked: Asked, call: Callable[[Report], dict[str, Any]])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(tell)
         with send:
-            answer = await anyio.to_thread.run_sync(work)
+            answer = await anyio.to_thread.run_sync(work, limiter=limiter)
     if isinstance(answer, Exception):
         raise answer
     return answer

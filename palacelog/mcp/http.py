@@ -22,7 +22,6 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from domain.errors import PalaceError
 from domain.gate import FULL, least
-from domain.identity import NAME_CHARACTERS_MAX
 from domain.operation import Context
 from palacelog.bootstrap import House
 from palacelog.http.asgi import Receive, Scope, Send, header, tell
@@ -85,9 +84,6 @@ class McpOverHttp:
     def _session_of(self, asked: Asked) -> Session:
         """The session of one request, with what it chose before."""
         context, scope = self._context_of(asked), _scope(asked)
-        about = asked.session.client_params
-        if context.client is None and about is not None:
-            context = replace(context, client=about.client_info.name[:NAME_CHARACTERS_MAX])
         if asked.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
             return Session(self._house.palace, named(scope, context), remembers=False)
         [id, *_] = [*header(scope, MCP_SESSION_ID_HEADER.encode()), context.session]
@@ -98,10 +94,8 @@ class McpOverHttp:
             state[_CHOSEN] = mode
 
         context = named(scope, replace(context, session=id, session_mode=ceiling))
-        session = Session(self._house.palace, context, remembers=True, changed=changed)
-        if _CHOSEN in state:
-            session.go_on_with(least(state[_CHOSEN], ceiling))
-        return session
+        chosen = state.get(_CHOSEN)
+        return Session(self._house.palace, context, remembers=True, chosen=chosen, changed=changed)
 
 
 def _scope(asked: Asked) -> Scope:

@@ -1,7 +1,7 @@
 """One session of the owner of a palace: a pipe's frames become messages of the protocol, and back.
 
 Protects what may be asked twice: each line has its pipe's number, and a write that brings no
-idempotency key takes one made of session and number, so that a line which is told to a second owner
+idempotency key takes one made of pipe and number, so that a line which is told to a second owner
 is not done twice. May not do an operation itself. Format: `owner.frames`.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from dataclasses import replace
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -35,7 +35,7 @@ from palacelog.mcp.streams import serve
 from palacelog.mcp.tools import Choice
 from palacelog.owner.frames import KEEP, MODE, PING, PONG
 from palacelog.sessions import Session
-from palacelog.settings import who
+from palacelog.settings import Settings, load, who
 
 KEPT: Final = frozenset({"initialize", "notifications/initialized"})
 """What a new owner must be told before anything else: the handshake of the older era."""
@@ -47,10 +47,17 @@ _NO_GREETING: Final = InvalidInput(
 )
 
 
+class _Anyone(BaseModel):
+    """What pipes of all versions say."""
+
+    version: str
+
+
 class Greeting(BaseModel):
     """What a pipe says of its session; what it leaves open is as the palace's settings say.
 
     Attributes:
+        pipe: of this pipe alone; several may serve one session, at once or one after another.
         ceiling: the mode that a person gave.
         mode: the mode that the session chose since.
     """
@@ -58,6 +65,7 @@ class Greeting(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: str
+    pipe: str
     session: str
     tools: Choice = "core"
     prefix: str = ""
@@ -69,24 +77,33 @@ class Greeting(BaseModel):
 
 
 async def serve_pipe(
-    palace: LatePalace, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    palace: LatePalace,
+    folder: Path,
+    version: str,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
 ) -> bool:
     """Serve one session until its pipe closes.
+
+    Args:
+        folder: of the palace; its settings are read for each session, since they may have changed.
+        version: of what serves.
 
     Returns:
         False where the pipe is of another version: it needs another owner.
     """
     try:
-        greeting = Greeting.model_validate_json(await reader.readline())
-        session_mode(greeting.ceiling or palace.settings.session_mode)
-    except (ValidationError, ValueError, InvalidInput) as error:
+        said = await reader.readline()
+        if _Anyone.model_validate_json(said).version != version:
+            writer.write(b'{"retired":true}\n')
+            return False
+        greeting = Greeting.model_validate_json(said)
+        context = _context(load(folder), greeting)
+    except (ValueError, InvalidInput) as error:
         refusal = error if isinstance(error, InvalidInput) else _NO_GREETING
         writer.write(orjson.dumps(refusal.as_answer()) + b"\n")
         return True
-    if greeting.version != version("palacelog"):
-        writer.write(b'{"retired":true}\n')
-        return False
-    pipe = _Pipe(palace, greeting, reader, writer)
+    pipe = _Pipe(palace, context, greeting, reader, writer)
     writer.write(b'{"ready":true}\n')
     await pipe.run()
     return True
@@ -98,6 +115,7 @@ class _Pipe:
     def __init__(
         self,
         palace: LatePalace,
+        context: Context,
         greeting: Greeting,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
@@ -111,10 +129,9 @@ class _Pipe:
         def changed(mode: str) -> None:
             loop.call_soon_threadsafe(writer.write, MODE + mode.encode() + b"\n")
 
-        context = _context(palace, greeting)
-        self._session = Session(palace, context, remembers=True, changed=changed)
-        if greeting.mode is not None:
-            self._session.go_on_with(greeting.mode)
+        self._session = Session(
+            palace, context, remembers=True, chosen=greeting.mode, changed=changed
+        )
         self._server = make_server(
             lambda _: self._session, greeting.tools, greeting.prefix, palace.open_soon
         )
@@ -159,7 +176,7 @@ class _Pipe:
             self._write(self._number(message.id))
 
         return ServerMessageMetadata(
-            request_context=Numbered(f"{self._greeting.session}:{number}"),
+            request_context=Numbered(f"{self._greeting.pipe}:{number}"),
             on_request_unanswered=unanswered,
         )
 
@@ -189,10 +206,13 @@ class _Pipe:
         self._writer.write(b"%d %s\n" % (number, line))
 
 
-def _context(palace: LatePalace, greeting: Greeting) -> Context:
-    """Who the session is."""
-    settings = palace.settings
+def _context(settings: Settings, greeting: Greeting) -> Context:
+    """Who the session is.
+
+    Raises:
+        InvalidInput: the ceiling is no session mode.
+    """
     told = {name: getattr(greeting, name) for name in ("agent", "client", "principal")}
     given = {name: value for name, value in told.items() if value is not None}
-    mode = greeting.ceiling or settings.session_mode
+    mode = settings.session_mode if greeting.ceiling is None else session_mode(greeting.ceiling)
     return replace(who(settings), **given, session=greeting.session, session_mode=mode)

@@ -13,6 +13,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 
+import anyio
 import mcp_types as types
 import orjson
 from mcp.server.caching import CacheableMethod, CacheHint
@@ -37,6 +38,8 @@ _LISTS: Final[tuple[CacheableMethod, ...]] = (
 _FIXED: Final = {method: CacheHint(NEVER_STALE_MS, "public") for method in _LISTS}
 
 _ON_ITS_WAY_SECONDS: Final = 0.05
+CALLS_AT_ONCE_MAX: Final = 40
+"""Of one server: in a process with many sessions none has to wait for the calls of another."""
 
 Page = types.PaginatedRequestParams | None
 
@@ -90,6 +93,7 @@ class _Surface:
     ) -> None:
         self._session_of, self._listed = session_of, listed
         self._choice, self._prefix = choice, prefix
+        self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE_MAX)
 
     async def list_tools(self, asked: Asked, _: Page) -> types.ListToolsResult:
         """All tools on one page."""
@@ -121,7 +125,7 @@ class _Surface:
         name, arguments = given.name.removeprefix(self._prefix), given.arguments or {}
         try:
             as_ours = foreign.ours(self._prefix, name, arguments)
-            return answered(await called(asked, self._session_of(asked), name, as_ours))
+            return answered(await self._call_of(asked)(name, as_ours))
         except PalaceError as error:
             return refused(foreign.told(self._prefix, name, error))
         except Exception as error:  # noqa: BLE001
@@ -144,7 +148,7 @@ class _Surface:
         return await resources.complete(given, self._call_of(asked))
 
     def _call_of(self, asked: Asked) -> resources.Call:
-        return partial(called, asked, self._session_of(asked))
+        return partial(called, asked, self._session_of(asked), limiter=self._limiter)
 
 
 def answered(answer: dict[str, Any]) -> types.CallToolResult:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
 from mcp.server.connection import Connection
 from mcp.server.lowlevel.server import Server
 from mcp.server.runner import ServerRunner, aclose_shielded, modern_on_request
@@ -21,7 +22,12 @@ from mcp.shared.inbound import InboundLadderRejection, classify_inbound_request
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
-from mcp_types import PROTOCOL_VERSION_META_KEY
+from mcp_types import (
+    PROTOCOL_VERSION_META_KEY,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 Params = Mapping[str, Any] | None
 
@@ -32,13 +38,26 @@ async def serve(
     write: WriteStream[SessionMessage],
 ) -> None:
     """Serve until the client closes its side; what it asked for by then is answered."""
+    unanswered = _Unanswered()
     dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
-        read, write, inline_methods=frozenset({"initialize"})
+        _Asks(read, unanswered),
+        _Answers(write, unanswered),
+        inline_methods=frozenset({"initialize"}),
     )
     connection = Connection.for_loop(dispatcher)
     in_session, by_itself = ServerRunner(server, connection, {}), modern_on_request(server, {})
 
     async def on_request(
+        asked: DispatchContext[TransportContext], method: str, params: Params
+    ) -> dict[str, Any]:
+        try:
+            return await answer(asked, method, params)
+        finally:
+            # Nobody answers a request that its client took back.
+            if asked.cancel_requested.is_set():
+                unanswered.take(-1)
+
+    async def answer(
         asked: DispatchContext[TransportContext], method: str, params: Params
     ) -> dict[str, Any]:
         if method == "initialize" or not _has_envelope(params):
@@ -59,3 +78,95 @@ def _has_envelope(params: Params) -> bool:
     """Whether a request says its protocol version itself, as only those of 2026-07-28 do."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
+
+
+class _Unanswered:
+    """How many requests have come and are not answered."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._none = anyio.Event()
+
+    def take(self, more: int) -> None:
+        """Count more of them, or fewer."""
+        self._count += more
+        if not self._count:
+            self._none.set()
+
+    async def none(self) -> None:
+        """Wait until there is none."""
+        while self._count:
+            self._none = anyio.Event()
+            await self._none.wait()
+
+
+class _Asks:
+    """What a client sends. It does not end before all is answered: the SDK's loop drops what runs
+    at its end.
+    """
+
+    def __init__(
+        self, read: ReadStream[SessionMessage | Exception], unanswered: _Unanswered
+    ) -> None:
+        self._read, self._unanswered = read, unanswered
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message."""
+        try:
+            came = await self._read.receive()
+        except anyio.EndOfStream:
+            await self._unanswered.none()
+            raise
+        if isinstance(came, SessionMessage) and isinstance(came.message, JSONRPCRequest):
+            self._unanswered.take(1)
+        return came
+
+    async def aclose(self) -> None:
+        """Take no more."""
+        await self._read.aclose()
+
+    def __aiter__(self) -> _Asks:
+        """The messages in their order."""
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        """The next message."""
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Asks:
+        """Close it at the end."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.aclose()
+
+
+class _Answers:
+    """What a client is sent."""
+
+    def __init__(self, write: WriteStream[SessionMessage], unanswered: _Unanswered) -> None:
+        self._write, self._unanswered = write, unanswered
+
+    async def send(self, one: SessionMessage, /) -> None:
+        """Send a message; a request is answered once its answer has been taken."""
+        try:
+            await self._write.send(one)
+        finally:
+            if isinstance(one.message, JSONRPCResponse | JSONRPCError):
+                self._unanswered.take(-1)
+
+    async def aclose(self) -> None:
+        """Send no more."""
+        await self._write.aclose()
+
+    async def __aenter__(self) -> _Answers:
+        """Close it at the end."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close it."""
+        await self.aclose()

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -40,7 +42,11 @@ KEEP: Final = b"="
 MODE: Final = b"mode "
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 """JSON may tell a body of 16 MiB in four times as many bytes."""
+FRAME_BYTES_MAX: Final = LINE_BYTES_MAX + 64
+"""A line with what stands before it."""
 _ADDRESS_BYTES_MAX: Final = 100
+_CREDENTIALS: Final = struct.Struct("3i")
+_LOCAL_PEERPID: Final = 2
 
 
 @contextmanager
@@ -72,3 +78,12 @@ def connected(folder: Path, timeout_seconds: float) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def peer(joined: socket.socket) -> int | None:
+    """The process at the other end, of this user; None where there is none that could be named."""
+    if sys.platform == "darwin":
+        return joined.getsockopt(0, _LOCAL_PEERPID)
+    told = joined.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process, user, _ = _CREDENTIALS.unpack(told)
+    return process if process > 0 and user == os.getuid() else None

@@ -2,8 +2,9 @@
 
 Protects a host from the owner's fate: one that ends or hangs is replaced within a deadline, and
 what it had not answered is asked again under the same numbers, so that a write happens once.
-Protects memory: this module imports the standard library alone (a test holds it to that) and reads
-no line. What it says goes to standard error.
+Protects memory: this module imports the standard library alone (a test holds it to that), reads no
+line but one that nobody else can answer, and takes no more from a host while much is unanswered.
+What it says goes to standard error.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import json
 import os
 import select
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from palacelog.owner.frames import KEEP, LINE_BYTES_MAX, MODE, PING, PONG, connected
+from palacelog.owner.frames import KEEP, LINE_BYTES_MAX, MODE, PING, PONG, connected, peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,16 +29,28 @@ if TYPE_CHECKING:
 PONG_SECONDS: Final = 10.0
 PING_SECONDS: Final = 2.0
 START_SECONDS: Final = 60.0
+OWNERS_MAX: Final = 3
+"""So many owners may end over one line, or turn one pipe away."""
+WAITING_BYTES_MAX: Final = 4 * 1024 * 1024
 _RETRY_SECONDS: Final = 0.02
 _READ_BYTES: Final = 256 * 1024
-_CREDENTIALS: Final = struct.Struct("3i")
+_INTERNAL_ERROR: Final = -32603
 OF_ONE_SESSION: Final = frozenset(
     f"PALACELOG_{name}" for name in ("MODE", "AGENT", "SESSION", "CLIENT", "PRINCIPAL")
 )
+_GIVEN_UP: Final = {
+    "error": f"The process that has the palace open ended {OWNERS_MAX} times over this request.",
+    "code": "palacelog::owner::ended",
+    "help": "Try again with the same idempotency key; if it ends again, run `palacelog doctor`.",
+}
 
 
 class Ended(Exception):
     """The owner is gone, ends, or does not answer."""
+
+
+class Retired(Ended):
+    """The owner is of another version."""
 
 
 class Refusal(Exception):
@@ -80,7 +92,7 @@ class Owner:
             raise Refusal(json.dumps(answer), answer.get("status", 2))
         if "ready" not in answer:
             self.close()
-            raise Ended
+            raise Retired
 
     def fileno(self) -> int:
         """For `select`."""
@@ -112,21 +124,20 @@ class Owner:
 
     def kill(self) -> None:
         """End a process that does not answer: it may hold the palace's locks. What it had written
-        stays, and what it had not acknowledged is asked again.
+        stays, and what it had not acknowledged is asked again. One that has let this session go is
+        left alone: it ends by itself, and its number may be another process's by then.
         """
-        try:
-            told = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            process, user, _ = _CREDENTIALS.unpack(told)
-            if process > 0 and user == os.getuid() and not self._gone():
+        with suppress(OSError):
+            process = peer(self._socket)
+            if process is not None and not self._gone():
                 os.kill(process, signal.SIGKILL)
-        except OSError:
-            pass
         self._socket.close()
 
     def _gone(self) -> bool:
-        """Whether the other side has closed: then its number may be another process's."""
-        ready, _, _ = select.select([self._socket], [], [], 0)
-        return bool(ready) and not self._socket.recv(1, socket.MSG_PEEK)
+        """Whether the other side has closed, whatever of it is still to be read."""
+        told = select.poll()
+        told.register(self._socket, 0)
+        return bool(told.poll(0))
 
     def _first_line(self) -> bytes:
         while b"\n" not in self._read:
@@ -150,12 +161,14 @@ class Pipe:
         self._folder, self._greeting = folder, greeting
         self._number = 0
         self._waiting: dict[int, bytes] = {}
+        self._waiting_bytes = 0
+        self._lost: Counter[int] = Counter()
         self._kept: list[bytes] = []
         self._rest = b""
         self._silent = 0
         self._next_ping = 0.0
         self._open = True
-        self._owner = _found(folder, greeting)
+        self._owner: Owner | None = _found(folder, greeting)
 
     def run(self) -> None:
         """Carry lines until the host closes its side and all that it asked is answered."""
@@ -163,15 +176,21 @@ class Pipe:
             try:
                 self._turn()
             except Ended:
-                self._replace()
+                self._lose()
 
     def _turn(self) -> None:
-        """Carry what there is, from either side."""
+        """Carry what there is, from either side. Where nothing waits, no owner is needed."""
+        if self._owner is None and self._waiting:
+            self._begin_again()
         if not self._waiting:
             self._silent, self._next_ping = 0, time.monotonic() + PING_SECONDS
-        sides: list[Any] = [self._owner, *([sys.stdin] if self._open else [])]
+        takes = self._open and self._waiting_bytes <= WAITING_BYTES_MAX
+        sides: list[Any] = [
+            *([self._owner] if self._owner else []),
+            *([sys.stdin] if takes else []),
+        ]
         ready, _, _ = select.select(sides, [], [], PING_SECONDS if self._waiting else None)
-        if self._owner in ready:
+        if self._owner is not None and self._owner in ready:
             with _or_ended():
                 lines = self._owner.lines()
             self._silent = 0
@@ -179,8 +198,8 @@ class Pipe:
                 self._from_owner(line)
         if sys.stdin in ready:
             self._from_host()
-        if self._waiting and time.monotonic() >= self._next_ping:
-            self._ping()
+        if self._owner is not None and self._waiting and time.monotonic() >= self._next_ping:
+            self._ping(self._owner)
 
     def _from_host(self) -> None:
         data = os.read(sys.stdin.fileno(), _READ_BYTES)
@@ -188,14 +207,31 @@ class Pipe:
             self._open = False
             data = b"\n" if self._rest else b""
         *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole:
-            if line.strip():
-                self._number += 1
-                self._waiting[self._number] = line
-                with _or_ended():
-                    self._owner.send(b"%d %s\n" % (self._number, line))
-        if len(self._rest) > LINE_BYTES_MAX:
+        if max(map(len, (*whole, self._rest))) > LINE_BYTES_MAX:
             raise Refusal("A line is longer than the protocol allows.", 2)
+        # All are noted before any is sent: the owner may be gone at each of them.
+        numbers = [self._note(line) for line in whole if line.strip()]
+        if self._owner is not None:
+            for number in numbers:
+                self._ask(self._owner, number)
+
+    def _note(self, line: bytes) -> int:
+        """A line that waits for its answer from now on; returns its number."""
+        self._number += 1
+        self._waiting[self._number] = line
+        self._waiting_bytes += len(line)
+        return self._number
+
+    def _ask(self, owner: Owner, number: int) -> None:
+        with _or_ended():
+            owner.send(b"%d %s\n" % (number, self._waiting[number]))
+
+    def _done(self, number: int) -> bytes:
+        """Forget a line; returns it, where it waited."""
+        line = self._waiting.pop(number, b"")
+        self._waiting_bytes -= len(line)
+        del self._lost[number]
+        return line
 
     def _from_owner(self, frame: bytes) -> None:
         tag, _, line = frame.partition(b" ")
@@ -204,31 +240,52 @@ class Pipe:
         elif frame.startswith(MODE):
             self._greeting["mode"] = line.decode()
         elif frame + b"\n" != PONG:
-            self._waiting.pop(int(tag), None)
+            self._done(int(tag))
             if line:
                 _write(line + b"\n")
 
-    def _ping(self) -> None:
+    def _ping(self, owner: Owner) -> None:
         """Ask for a sign. Turns are counted, not seconds: a machine that slept owes none."""
         self._silent += 1
         if self._silent * PING_SECONDS > PONG_SECONDS:
             raise Ended
         self._next_ping = time.monotonic() + PING_SECONDS
         with _or_ended():
-            self._owner.send(PING)
+            owner.send(PING)
 
-    def _replace(self) -> None:
-        """Go on with another owner, which is told all that the last one had not answered."""
-        while True:
+    def _lose(self) -> None:
+        """Let an owner go that ended or hangs, and what has cost too many of them."""
+        if self._owner is not None:
             self._owner.kill()
-            self._owner = _found(self._folder, self._greeting)
-            self._silent, self._next_ping = 0, time.monotonic() + PING_SECONDS
-            with suppress(OSError):
-                for line in self._kept:
-                    self._owner.send(b"%s %s\n" % (KEEP, line))
-                for number, line in self._waiting.items():
-                    self._owner.send(b"%d %s\n" % (number, line))
-                return
+            self._owner = None
+        self._lost.update(self._waiting.keys())
+        for number in [one for one in self._waiting if self._lost[one] >= OWNERS_MAX]:
+            given_up = _given_up(self._done(number))
+            if given_up:
+                _write(given_up + b"\n")
+
+    def _begin_again(self) -> None:
+        """Go on with another owner, which is told all that the last one had not answered."""
+        self._owner = owner = _found(self._folder, self._greeting)
+        self._silent, self._next_ping = 0, time.monotonic() + PING_SECONDS
+        with _or_ended():
+            for line in self._kept:
+                owner.send(b"%s %s\n" % (KEEP, line))
+        for number in self._waiting:
+            self._ask(owner, number)
+
+
+def _given_up(line: bytes) -> bytes:
+    """What answers a request that costs each owner its life; nothing where it is no request."""
+    try:
+        asked = json.loads(line)
+        number = asked["id"] if "method" in asked else None
+    except (ValueError, LookupError, TypeError):
+        return b""
+    if number is None:
+        return b""
+    error = {"code": _INTERNAL_ERROR, "message": _GIVEN_UP["error"], "data": _GIVEN_UP}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "error": error}).encode()
 
 
 @contextmanager
@@ -243,24 +300,37 @@ def _found(folder: Path, greeting: dict[str, Any]) -> Owner:
     """A connection to the owner; started where there is none."""
     deadline = time.monotonic() + START_SECONDS
     child: subprocess.Popen[bytes] | None = None
-    while time.monotonic() < deadline:
+    turned_away = 0
+    while time.monotonic() < deadline and turned_away < OWNERS_MAX:
         try:
             found = Owner(folder, greeting)
-        except (OSError, Ended):
-            if child is None:
-                child = _started(folder)
-            elif child.poll() is not None:
-                _, said = child.communicate()
-                if child.returncode != 0:
-                    raise Refusal(said.decode(errors="replace").strip(), child.returncode) from None
-                # Another was first.
-                child = None
+        except (OSError, Ended) as error:
+            turned_away += isinstance(error, Retired)
+            # None of a child that has ended: another was first.
+            child = _started(folder) if child is None else _running(child)
             time.sleep(_RETRY_SECONDS)
             continue
         if child is not None and child.stderr is not None:
             child.stderr.close()
         return found
+    if turned_away:
+        raise Refusal("palacelog was changed while this session ran; begin it again.", 3)
     raise Refusal(f"The palace {folder} was not opened within {START_SECONDS:g} s.", 3)
+
+
+def _running(child: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
+    """A process that may still become the owner; None where another has.
+
+    Raises:
+        Refusal: it could not.
+    """
+    if child.poll() is None:
+        return child
+    _, said = child.communicate()
+    if child.returncode == 0:
+        return None
+    told = said.decode(errors="replace").strip() or "The process that opens the palace was ended."
+    raise Refusal(told, child.returncode if child.returncode > 0 else 3)
 
 
 def _started(folder: Path) -> subprocess.Popen[bytes]:

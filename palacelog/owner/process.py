@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import signal
 import socket
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from palacelog.owner.frames import LINE_BYTES_MAX, LOCK_FILE, LOG_FILE, SOCKET_FILE, address
+from palacelog.owner.frames import FRAME_BYTES_MAX, LOG_FILE, SOCKET_FILE, address
+from palacelog.owner.lock import take_lock
 
 if TYPE_CHECKING:
     from palacelog.late import LatePalace
@@ -33,20 +34,20 @@ def main(folder: Path) -> int:
     from palacelog.cli.failing import exit_code, report
     from palacelog.folder import existing
     from palacelog.late import late_palace
+    from replay.storage_errors import in_words
 
     try:
-        path = existing(folder).path
-        lock = take_lock(path)
-        if lock is None:
-            return 0
-        palace = late_palace(path, embeds=True)
+        with in_words():
+            path = existing(folder).path
+            lock = take_lock(path)
+            if lock is not None:
+                with contextlib.closing(late_palace(path, embeds=True)) as palace:
+                    asyncio.run(_own(Owner(path, palace, lock), path))
     except PalaceError as error:
         from palacelog.cli.failing import exit_code, report
 
         report(error, as_json=True)
         return exit_code(error)
-    with contextlib.closing(palace):
-        asyncio.run(_own(Owner(path, palace, lock), path))
     return 0
 
 
@@ -68,18 +69,28 @@ class Owner:
 
         Args:
             path: its folder.
-            lock: from `take_lock`.
+            lock: from `take_lock`; closed at its end.
         """
         self._path, self._palace, self._lock = path, palace, lock
+        # What is installed may be another version by the time that a session comes.
+        self._version = version("palacelog")
         self._sessions: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
         self._retired = False
 
     async def begin(self) -> None:
-        """Take sessions from now on."""
-        listening = _listening(self._path)
+        """Take sessions from now on.
+
+        Raises:
+            OSError: the folder takes no socket.
+        """
+        try:
+            listening = _listening(self._path)
+        except OSError:
+            self._retire()
+            raise
         self._server = await asyncio.start_unix_server(
-            self._serve, sock=listening, limit=LINE_BYTES_MAX
+            self._serve, sock=listening, limit=FRAME_BYTES_MAX
         )
 
     async def ended(self, idle_seconds: float | None = None) -> None:
@@ -113,8 +124,11 @@ class Owner:
         self._sessions.add(task)
         self._changed.set()
         try:
-            if not await serve_pipe(self._palace, reader, writer):
+            if not await serve_pipe(self._palace, self._path, self._version, reader, writer):
                 self._retire()
+        except* OSError:
+            # The pipe is gone, and took no leave.
+            pass
         finally:
             writer.close()
             self._sessions.discard(task)
@@ -130,21 +144,10 @@ class Owner:
         """Take no new sessions; whoever comes next owns the palace."""
         if not self._retired:
             self._retired = True
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 (self._path / SOCKET_FILE).unlink()
             os.close(self._lock)
         self._changed.set()
-
-
-def take_lock(folder: Path) -> int | None:
-    """The owner's lock; None where another process has it."""
-    descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _listening(folder: Path) -> socket.socket:

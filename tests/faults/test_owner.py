@@ -56,7 +56,11 @@ def written(host: Host, name: str, halfway: threading.Barrier) -> list[str]:
     return done
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM],
+    ids=["killed", "stopped", "told to end"],
+)
 def test_six_sessions_outlive_their_owner_and_each_write_is_done_once(
     palace: Path, how: signal.Signals
 ) -> None:
@@ -139,3 +143,44 @@ def test_a_session_that_begins_while_its_owner_hangs_is_served(palace: Path) -> 
             two.call("diary_write", {"agent_name": "scribe", "entry": "two"})
         one.call("diary_write", {"agent_name": "scribe", "entry": "one"})
     assert sorted(entries(palace)) == ["one", "two"]
+
+
+def test_what_a_host_sends_in_one_go_to_an_owner_that_hangs_is_all_answered(palace: Path) -> None:
+    with Host(palace) as host:
+        host.begin()
+        first = owner(palace)
+        assert first is not None
+        os.kill(first, signal.SIGSTOP)
+        texts = [f"{number} {'tea ' * 2_500}" for number in range(60)]
+        asked = [
+            host.calling("diary_write", {"agent_name": "scribe", "entry": text}) for text in texts
+        ]
+        for one in asked:
+            assert "op_id" in told(host.answer(one, HUNG_SECONDS_MAX))
+    assert sorted(entries(palace)) == sorted(texts)
+
+
+DEADLY = """
+import sys
+
+if "palacelog.owner.process" in sys.orig_argv:
+    import os, signal
+    from replay import crash_points
+    crash_points.armed["log.appended"] = lambda: os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_request_that_each_owner_dies_over_is_answered_and_the_session_goes_on(
+    palace: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(DEADLY, "utf-8")
+    with Host(palace, PYTHONPATH=str(tmp_path)) as host:
+        host.begin()
+        asked = host.calling("diary_write", {"agent_name": "scribe", "entry": "tea"})
+        error = host.answer(asked, HUNG_SECONDS_MAX)["error"]
+        assert error["data"]["code"] == "palacelog::owner::ended"
+        assert error["data"]["help"]
+        assert host.call("status")["head"] == 0
+        asked = host.calling("diary_write", {"agent_name": "scribe", "entry": "tea"})
+        assert "error" in host.answer(asked, HUNG_SECONDS_MAX)
+    assert entries(palace) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from domain.catalog import CATALOG
 from domain.gate import CONTROL, SET_MODE
 from domain.operation import Context
+from palacelog.mcp.server import CALLS_AT_ONCE_MAX
 from palacelog.mcp.tools import CORE, tools
 from palacelog.palace import Palace
 from palacelog.sessions import Session
@@ -191,3 +193,64 @@ async def test_a_call_that_was_given_up_has_happened_once_whoever_repeats_it(
     assert again["position"] == 1
     told = ada.house.palace.call("add_drawer", write)
     assert told["op_id"] == again["op_id"]
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(before=True)
+    gate.put(monkeypatch)
+    yield gate
+    gate.open.set()
+
+
+async def writing(client: Any, count: int) -> list[asyncio.Task[Any]]:
+    """Writes that have been taken by the server, and that a gate holds."""
+    calls = [
+        asyncio.create_task(client.call_tool("add_drawer", PLACE | {"content": f"Note {number}"}))
+        for number in range(count)
+    ]
+    await asyncio.sleep(0)
+    await client.list_tools()
+    return calls
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_was_given_up_while_it_waited_for_others_has_not_happened(
+    ada: Device, held: Gate, era: str
+) -> None:
+    late = PLACE | {"content": "tea", "idempotency_key": "k-1"}
+    async with over_streams(session_of(ada), era) as client:
+        calls = await writing(client, CALLS_AT_ONCE_MAX)
+        with pytest.raises(MCPError):
+            await client.call_tool("add_drawer", late, read_timeout_seconds=0.05)
+        await client.list_tools()
+        held.open.set()
+        for one in await asyncio.gather(*calls):
+            answered(one)
+        assert len(ada.tools()) == CALLS_AT_ONCE_MAX
+        made = answered(await client.call_tool("add_drawer", late))
+    assert made["position"] == CALLS_AT_ONCE_MAX + 1
+
+
+async def test_a_session_does_not_wait_for_the_calls_of_another(
+    ada: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, opened = Palace.call, threading.Event()
+
+    def call(palace: Palace, tool: str, *given: Any) -> Any:
+        if tool == "add_drawer":
+            opened.wait(60)
+        return real(palace, tool, *given)
+
+    monkeypatch.setattr(Palace, "call", call)
+    async with (
+        over_streams(session_of(ada), LEGACY) as busy,
+        over_streams(session_of(ada), LEGACY) as other,
+    ):
+        try:
+            calls = await writing(busy, CALLS_AT_ONCE_MAX + 1)
+            answered(await other.call_tool("status", read_timeout_seconds=10))
+        finally:
+            opened.set()
+        for one in await asyncio.gather(*calls):
+            answered(one)

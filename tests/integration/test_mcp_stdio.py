@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
-import signal
-import socket
-import struct
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from palacelog.bootstrap import open_palace
 from palacelog.mcp.tools import CORE
-from palacelog.owner.frames import connected
+from replay.write_lock import WriteLock
 from tests.command_line import CommandLine, new_line
-from tests.mcp_clients import ERAS, LEGACY, SECONDS_MAX, WAYS, answered, over_stdio, refused
+from tests.hosting import ENVELOPE, HANDSHAKE, WAYS, end_owner
+from tests.mcp_clients import ERAS, LEGACY, SECONDS_MAX, answered, over_stdio, refused
 
 pytestmark = pytest.mark.anyio
 
@@ -65,15 +63,7 @@ def way(request: pytest.FixtureRequest) -> tuple[str, ...]:
 def line(tmp_path: Path) -> Iterator[CommandLine]:
     line = new_line(tmp_path / "palace", PALACELOG_VECTORS__EMBEDDER="none")
     yield line
-    _end_the_owner(line.palace)
-
-
-def _end_the_owner(palace: Path) -> None:
-    with contextlib.suppress(OSError), connected(palace, 5) as there:
-        process, _, _ = struct.unpack(
-            "3i", there.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        )
-        os.kill(process, signal.SIGTERM)
+    end_owner(line.palace)
 
 
 class Raw:
@@ -108,49 +98,36 @@ class Raw:
         return self.process.communicate(timeout=60)
 
 
-HELLO = {
-    "protocolVersion": "2025-11-25",
-    "capabilities": {},
-    "clientInfo": {"name": "host", "version": "1"},
-}
-ENVELOPE = {
-    "_meta": {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "host", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-}
-
-
 def test_a_host_may_discover_and_then_initialize(line: CommandLine, way: tuple[str, ...]) -> None:
     host = Raw(line, *way)
-    found = json.loads(host.asks(1, "server/discover", **ENVELOPE))
+    found = json.loads(host.asks(1, "server/discover", _meta=ENVELOPE))
     assert found["result"]["supportedVersions"] == ["2026-07-28"]
     assert found["result"]["instructions"]
-    begun = json.loads(host.asks(2, "initialize", **HELLO))
+    begun = json.loads(host.asks(2, "initialize", **HANDSHAKE))
     assert begun["result"]["protocolVersion"] == "2025-11-25"
     host.tells("notifications/initialized")
-    for number, params in ((3, {}), (4, ENVELOPE)):
+    for number, params in ((3, {}), (4, {"_meta": ENVELOPE})):
         listed = json.loads(host.asks(number, "tools/list", **params))
         assert [tool["name"] for tool in listed["result"]["tools"]] == list(CORE)
     rest, _ = host.ends()
     assert rest == b""
 
 
+@pytest.mark.parametrize("prefix", ["", "mempalace_", "memcastle_"])
 def test_the_list_of_core_tools_is_small_on_the_wire(
-    line: CommandLine, way: tuple[str, ...]
+    line: CommandLine, way: tuple[str, ...], prefix: str
 ) -> None:
-    host = Raw(line, *way)
-    host.asks(1, "initialize", **HELLO)
+    host = Raw(line, *way, "--tool-prefix", prefix)
+    host.asks(1, "initialize", **HANDSHAKE)
     host.tells("notifications/initialized")
     assert len(host.asks(2, "tools/list")) <= TOOLS_BYTES_MAX
-    assert len(host.asks(3, "tools/list", **ENVELOPE)) <= TOOLS_BYTES_MAX
+    assert len(host.asks(3, "tools/list", _meta=ENVELOPE)) <= TOOLS_BYTES_MAX
     host.ends()
 
 
 def test_an_answer_has_no_error_beside_it(line: CommandLine, way: tuple[str, ...]) -> None:
     host = Raw(line, *way)
-    host.asks(1, "initialize", **HELLO)
+    host.asks(1, "initialize", **HANDSHAKE)
     host.tells("notifications/initialized")
     answer = json.loads(host.asks(2, "tools/call", name="status", arguments={}))
     assert answer.keys() == {"jsonrpc", "id", "result"}
@@ -165,7 +142,7 @@ def test_standard_output_carries_the_protocol_alone(
     environment = line.env()
     line.environment |= {"PYTHONPATH": f"{tmp_path / 'loud'}:{environment['PYTHONPATH']}"}
     host = Raw(line, *way)
-    assert json.loads(host.asks(1, "initialize", **HELLO))["id"] == 1
+    assert json.loads(host.asks(1, "initialize", **HANDSHAKE))["id"] == 1
     host.tells("notifications/initialized")
     called = host.asks(2, "tools/call", name="add_drawer", arguments=PLACE | {"content": "tea"})
     assert json.loads(called)["id"] == 2
@@ -255,3 +232,18 @@ async def test_progress_comes_through(line: CommandLine, way: tuple[str, ...], e
     async with over_stdio(line, era, *way) as client:
         answered(await client.call_tool("checkpoint", {"items": items}, progress_callback=hear))
         await asyncio.wait_for(ended.wait(), SECONDS_MAX)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_was_given_up_has_happened_once_whoever_repeats_it(
+    line: CommandLine, way: tuple[str, ...], era: str
+) -> None:
+    write = PLACE | {"content": "tea", "idempotency_key": "k-1"}
+    async with over_stdio(line, era, *way) as client:
+        answered(await client.call_tool("status"))
+        with closing(WriteLock(line.palace, SECONDS_MAX)) as lock:
+            with lock.held(), pytest.raises(MCPError):
+                await client.call_tool("add_drawer", write, read_timeout_seconds=0.2)
+            again = answered(await client.call_tool("add_drawer", write))
+        assert answered(await client.call_tool("add_drawer", write)) == again
+        assert answered(await client.call_tool("status"))["head"] == 1

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from palacelog.bootstrap import create_palace
-from palacelog.owner.frames import LOG_FILE, SOCKET_FILE
-from tests.hosting import Host, end_owner, owner
-from tests.mcp_clients import WAYS
+from palacelog.owner.frames import LOG_FILE, PING, PONG, SOCKET_FILE, connected
+from palacelog.owner.lock import holder, take_lock
+from palacelog.owner.pipe import Owner
+from palacelog.settings import SETTINGS_FILE
+from tests.hosting import ENVELOPE, SECONDS_MAX, WAYS, Host, end_owner, owner, told
 
 PIPE_MEGABYTES_MAX = 30
 LONG = "tea " * 100_000
 FACT = {"subject": "Kiran", "predicate": "city", "object": "Lyon"}
+NOTE = {"agent_name": "scribe", "entry": "Rain."}
+GREETING = {"version": version("palacelog"), "pipe": "p-1", "session": "s-1"}
+MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
@@ -27,6 +37,17 @@ def palace(tmp_path: Path) -> Iterator[Path]:
     create_palace(path, "desk", force=True)
     yield path
     end_owner(path)
+
+
+@pytest.fixture(params=WAYS, ids=["pipe", "in process"])
+def way(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return tuple(request.param)
+
+
+def recorded(host: Host, answer: dict[str, Any]) -> dict[str, Any]:
+    """The operation that a write answered with."""
+    shown: dict[str, Any] = host.call("show_operation", {"op_id": answer["op_id"]})["operation"]
+    return shown
 
 
 def drawers(host: Host) -> int:
@@ -91,8 +112,10 @@ def test_a_session_goes_on_with_its_mode_when_its_owner_ends(palace: Path) -> No
         assert owner(palace) not in (None, first)
 
 
-def test_what_was_asked_before_the_host_closes_is_answered(palace: Path) -> None:
-    with Host(palace) as host:
+def test_what_was_asked_before_the_host_closes_is_answered(
+    palace: Path, way: tuple[str, ...]
+) -> None:
+    with Host(palace, *way) as host:
         host.begin()
         asked = [
             host.calling("add_drawer", {"wing": "w", "room": "r", "content": f"tea {number}"})
@@ -106,17 +129,13 @@ def test_what_was_asked_before_the_host_closes_is_answered(palace: Path) -> None
 
 
 def test_a_host_may_ask_what_there_is_before_it_shakes_hands(palace: Path) -> None:
-    envelope = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
     with Host(palace) as host:
-        told = host.answer(host.send("server/discover", {"_meta": envelope}))
-        assert "2026-07-28" in told["result"]["supportedVersions"]
+        found = host.answer(host.send("server/discover", {"_meta": ENVELOPE}))
+        assert "2026-07-28" in found["result"]["supportedVersions"]
         assert host.begin()["protocolVersion"] == "2025-11-25"
         end_owner(palace)
         assert len(host.answer(host.send("tools/list"))["result"]["tools"]) == 20
-        tools = host.answer(host.send("tools/list", {"_meta": envelope}))["result"]
+        tools = host.answer(host.send("tools/list", {"_meta": ENVELOPE}))["result"]
         assert (len(tools["tools"]), tools["cacheScope"]) == (20, "public")
 
 
@@ -147,12 +166,16 @@ def test_the_environment_never_turns_the_settings_up(palace: Path, way: tuple[st
 
 @pytest.mark.parametrize(
     ("mode", "code", "error"),
-    [("full", 3, "palacelog::palace::none"), ("off", 2, "palacelog::input::invalid")],
+    [
+        ("full", 3, "palacelog::palace::none"),
+        ("off", 2, "palacelog::input::invalid"),
+        ("", 2, "palacelog::input::invalid"),
+    ],
 )
 def test_a_session_that_cannot_be_served_says_why(
     palace: Path, tmp_path: Path, mode: str, code: int, error: str
 ) -> None:
-    where = palace if mode == "off" else tmp_path / "nowhere"
+    where = tmp_path / "nowhere" if mode == "full" else palace
     with Host(where, PALACELOG_MODE=mode) as host:
         asked = host.send("tools/list")
         with pytest.raises(AssertionError, match=error):
@@ -177,7 +200,7 @@ def test_an_owner_of_another_version_makes_way_and_serves_the_sessions_that_it_h
     with Host(palace) as old:
         old.begin()
         first = owner(palace)
-        greeting = {"version": "0.0.1", "session": "s-1"}
+        greeting = GREETING | {"version": "9.0.0", "newer": "yes"}
         script = (
             "import sys; from pathlib import Path; from palacelog.owner import pipe\n"
             "try: pipe.Owner(Path(sys.argv[1]), eval(sys.argv[2]))\n"
@@ -217,11 +240,187 @@ def test_nobody_else_owns_a_palace_that_has_an_owner(palace: Path) -> None:
 def test_a_write_that_brings_no_key_takes_one_of_its_session_and_line(palace: Path) -> None:
     with Host(palace) as host:
         host.begin()
-        made = host.call("diary_write", {"agent_name": "scribe", "entry": "Rain."})
-        kept = host.call("kg_add", FACT | {"idempotency_key": "mine"})
-        shown = [
-            host.call("show_operation", {"op_id": one["op_id"]})["operation"]
-            for one in (made, kept)
-        ]
-    assert shown[0]["idempotency_key"] == f"{shown[0]['session']}:3"
-    assert shown[1]["idempotency_key"] == "mine"
+        made = recorded(host, host.call("diary_write", NOTE))
+        kept = recorded(host, host.call("kg_add", FACT | {"idempotency_key": "mine"}))
+    assert made["idempotency_key"].endswith(":3")
+    assert kept["idempotency_key"] == "mine"
+
+
+def test_what_a_session_writes_after_it_was_resumed_is_no_repetition(palace: Path) -> None:
+    made = []
+    for entry in ("Rain.", "Rain.", "Sun."):
+        with Host(palace, PALACELOG_SESSION="s-1") as host:
+            host.begin()
+            made.append(host.call("diary_write", NOTE | {"entry": entry}))
+            assert recorded(host, made[-1])["session"] == "s-1"
+    assert [one["local_seq"] for one in made] == [1, 2, 3]
+
+
+def test_a_session_has_a_name_of_its_own(palace: Path, way: tuple[str, ...]) -> None:
+    named = []
+    for _ in range(2):
+        with Host(palace, *way) as host:
+            host.begin()
+            named += [recorded(host, host.call("kg_add", FACT))["session"] for _ in range(2)]
+    assert all(named)
+    assert named[0] == named[1] != named[2] == named[3]
+
+
+@pytest.mark.parametrize("meta", [{}, ENVELOPE], ids=["legacy", "2026-07-28"])
+def test_what_a_session_does_names_the_program_that_asked(
+    palace: Path, way: tuple[str, ...], meta: dict[str, Any]
+) -> None:
+    with Host(palace, *way) as host:
+        if not meta:
+            host.begin()
+        for again in range(2):
+            asked = {"name": "diary_write", "arguments": NOTE, "_meta": meta}
+            made = told(host.answer(host.send("tools/call", asked)))
+            with Host(palace) as other:
+                other.begin()
+                assert recorded(other, made)["client"] == "test-host/1"
+            if not again:
+                end_owner(palace)
+
+
+def test_a_new_session_has_the_mode_that_the_settings_say_now(palace: Path) -> None:
+    with Host(palace) as host:
+        host.begin()
+        host.call("set_mode", {"mode": "full"})
+        settings = palace / SETTINGS_FILE
+        settings.write_text('session_mode = "read_only"\n')
+        with Host(palace) as other:
+            other.begin()
+            assert other.call("diary_write", NOTE)["code"] == "palacelog::mode::forbidden"
+        end_owner(palace)
+        assert host.call("diary_write", NOTE)["code"] == "palacelog::mode::forbidden"
+        assert host.call("set_mode", {"mode": "full"})["code"] == "palacelog::mode::above_ceiling"
+        assert host.call("diary_read", {"agent_name": "scribe"})["total"] == 0
+        settings.write_text("session_mode = 5\n")
+        with Host(palace) as other:
+            asked = other.send("tools/list")
+            with pytest.raises(AssertionError, match="palacelog::settings::invalid"):
+                other.answer(asked)
+
+
+def test_an_owner_that_runs_an_older_version_than_is_installed_makes_way(palace: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from palacelog.owner import process\n"
+        "process.version = lambda name: '0.0.1'\n"
+        "sys.exit(process.main(Path(sys.argv[1])))"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(palace)]) as old:
+        while owner(palace) is None:
+            assert old.poll() is None
+        with Host(palace) as host:
+            host.begin()
+            assert owner(palace) not in (None, old.pid)
+        assert old.wait(SECONDS_MAX) == 0
+
+
+def test_a_session_of_another_version_than_is_installed_ends_at_once(palace: Path) -> None:
+    greeting = json.dumps(GREETING | {"version": "0.0.1"})
+    command = [sys.executable, "-m", "palacelog.owner.pipe", str(palace), greeting]
+    ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert ran.returncode == 3
+    assert b"begin it again" in ran.stderr
+
+
+def test_who_owns_a_palace_is_told_while_it_does(palace: Path) -> None:
+    assert holder(palace) is None
+    with Host(palace) as host:
+        host.begin()
+        assert holder(palace) == (owner(palace), version("palacelog"))
+        command = [sys.executable, "-m", "palacelog", "--palace", str(palace), "doctor"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=True)
+        checks = {one["name"]: one for one in json.loads(ran.stdout)["checks"]}
+        assert f"process {owner(palace)} of palacelog" in checks["owner"]["message"]
+        end_owner(palace)
+    assert holder(palace) is None
+
+
+def test_a_folder_that_takes_no_socket_is_told_in_words(palace: Path) -> None:
+    (palace / SOCKET_FILE).mkdir()
+    with Host(palace) as host:
+        asked = host.send("tools/list")
+        with pytest.raises(AssertionError, match="palacelog::storage::"):
+            host.answer(asked)
+
+
+def test_a_pipe_that_goes_without_leave_is_nothing_to_log(palace: Path) -> None:
+    with Host(palace) as host:
+        host.begin()
+        made = host.call("add_drawer", {"wing": "w", "room": "r", "content": LONG})
+    read = {"name": "get_drawer", "arguments": {"drawer_id": made["drawer_id"]}, "_meta": ENVELOPE}
+    asked = {"jsonrpc": "2.0", "method": "tools/call", "params": read}
+    with connected(palace, SECONDS_MAX) as joined:
+        joined.sendall(json.dumps(GREETING).encode() + b"\n")
+        for number in range(1, 9):
+            joined.sendall(b"%d %s\n" % (number, json.dumps(asked | {"id": number}).encode()))
+        assert joined.recv(MEGABYTE)
+        assert joined.recv(MEGABYTE)
+    end_owner(palace, signal.SIGTERM)
+    assert "Traceback" not in (palace / LOG_FILE).read_text()
+
+
+LEAVING = """
+import socket, sys
+listening = socket.socket(socket.AF_UNIX)
+listening.bind(sys.argv[1])
+listening.listen()
+print("there", flush=True)
+joined, _ = listening.accept()
+joined.makefile("rb").readline()
+joined.sendall(b'{"ready":true}\\n1 {}\\n')
+joined.shutdown(socket.SHUT_RDWR)
+joined.close()
+print("left", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_owner_that_let_a_session_go_is_not_killed(palace: Path) -> None:
+    command = [sys.executable, "-c", LEAVING, str(palace / SOCKET_FILE)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as leaving:
+        assert leaving.stdout.readline() == b"there\n"  # type: ignore[union-attr]
+        found = Owner(palace, GREETING)
+        assert leaving.stdout.readline() == b"left\n"  # type: ignore[union-attr]
+        found.kill()
+        leaving.communicate(timeout=SECONDS_MAX)
+        assert leaving.returncode == 0
+    (palace / SOCKET_FILE).unlink()
+
+
+def test_a_host_that_asks_much_at_once_waits_and_its_pipe_stays_small(palace: Path) -> None:
+    lines_max, count = 6, 40
+    lock = take_lock(palace)
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(palace / SOCKET_FILE))
+    listening.listen()
+    with listening, Host(palace) as host:
+        joined, _ = listening.accept()
+        with joined, joined.makefile("rb") as frames:
+            frames.readline()
+            joined.sendall(b'{"ready":true}\n')
+            text = {"text": "a" * MEGABYTE}
+            asking = threading.Thread(target=lambda: [host.send("x", text) for _ in range(count)])
+            asking.start()
+            # Seconds later, when all could have come, it asks for a sign of life.
+            first = list(iter(frames.readline, PING))
+            assert 0 < len(first) <= lines_max
+            joined.sendall(PONG)
+            for number in range(1, count + 1):
+                joined.sendall(b'%d {"jsonrpc":"2.0","id":%d,"result":{}}\n' % (number, number))
+                frame = b"" if number + len(first) > count else frames.readline()
+                while frame == PING:
+                    joined.sendall(PONG)
+                    frame = frames.readline()
+            asking.join()
+            for number in range(1, count + 1):
+                assert host.answer(number)["result"] == {}
+            assert memory_megabytes(host.process.pid) < PIPE_MEGABYTES_MAX
+            host.close()
+    assert lock is not None
+    os.close(lock)
+    (palace / SOCKET_FILE).unlink()

@@ -9,6 +9,7 @@ import jsonschema
 import orjson
 import pytest
 from mcp.client.client import Client
+from mcp.client.session import DEFAULT_CLIENT_INFO
 from mcp.shared.exceptions import MCPError
 
 from palacelog.http.visitors import MODE_HEADER
@@ -223,7 +224,7 @@ async def test_an_operation_names_the_client_and_the_session_that_asked(
     async with connected(served, era) as client:
         written = await structured(client, "add_drawer", PLACE | {"content": "tea"})
     shown = ada.show_operation(op_id=written["op_id"])["operation"]
-    assert shown["client"] == "mcp"
+    assert shown["client"] == f"{DEFAULT_CLIENT_INFO.name}/{DEFAULT_CLIENT_INFO.version}"
     assert (shown["session"] is not None) == (era == LEGACY)
 
 
