@@ -12,7 +12,6 @@ from typing import Final
 
 from domain import gate
 from domain.errors import invalid
-from domain.gate import least
 from domain.identity import NAME_CHARACTERS_MAX
 from domain.operation import Context
 from palacelog.http.asgi import Scope, header

@@ -58,6 +58,7 @@ _BOUNDS: Final = frozenset(
         "additionalProperties",
     }
 )
+_PLACE: Final = frozenset({"origin_device", "stream", "local_seq"})
 _EVERYWHERE: Final[Mapping[str, Any]] = {
     name: {"type": "string"} for name in ("as_of", "known_at", "idempotency_key", "cursor")
 }
@@ -100,8 +101,8 @@ def _hints(entry: Entry) -> ToolAnnotations:
 
 
 def _outline(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An object that has these fields; more may come."""
-    return {"type": "object", "required": sorted(schema.get("required", ()))}
+    """An object that has these fields; more may come, as where a write stands in its stream."""
+    return {"type": "object", "required": sorted({*schema.get("required", ())} - _PLACE)}
 
 
 def _brief(part: Any) -> Any:

@@ -32,7 +32,7 @@ def test_a_healthy_palace_is_told_so(line: CommandLine) -> None:
     assert {one["state"] for one in checks} == {"ok"}
     assert [one["name"] for one in checks] == [
         "python", "sqlite", "palace", "place", "privacy", "neighbours", "space", "settings",
-        "write lock", "log", "views", "trail",
+        "write lock", "owner", "log", "views", "trail",
     ]  # fmt: skip
 
 

@@ -169,7 +169,6 @@ def test_the_environment_never_turns_the_settings_up(palace: Path, way: tuple[st
     [
         ("full", 3, "palacelog::palace::none"),
         ("off", 2, "palacelog::input::invalid"),
-        ("", 2, "palacelog::input::invalid"),
     ],
 )
 def test_a_session_that_cannot_be_served_says_why(
