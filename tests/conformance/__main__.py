@@ -1,7 +1,8 @@
 """Runs the official conformance suite of the Model Context Protocol against our server.
 
 The real server passes every scenario that needs nothing of a server but the protocol. With the
-suite's fixtures in it, it passes all that each revision requires; nothing is expected to fail.
+suite's fixtures in it, it passes all that each revision requires; nothing is expected to fail. The
+inspector of the protocol lists and calls tools, over pipes and over HTTP.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from palacelog.bootstrap import create_palace, open_palace
 from palacelog.mcp.server import make_server
 from tests.command_line import new_line
+from tests.conformance import inspector
 from tests.conformance.fixtures import with_fixtures
 from tests.served import serving
 
@@ -136,6 +138,20 @@ def faults_with_all_fixtures(revision: str) -> list[str]:
     return [said] if code != 0 else []
 
 
+def faults_over_http() -> list[str]:
+    """What the inspector does not get of `palacelog serve`."""
+    with real_server() as url:
+        return inspector.faults(NODE, [url])
+
+
+def faults_over_pipes() -> list[str]:
+    """What the inspector does not get of `palacelog mcp`."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = new_line(Path(folder) / "palace")
+        command = line.command("mcp", "--in-process")
+        return inspector.faults(NODE, command)
+
+
 _RUNS: Final = {
     "real server": faults_of_the_real_server,
     "with fixtures": faults_with_all_fixtures,
@@ -152,6 +168,10 @@ def main() -> int:
             found = run(revision)
             sys.stdout.write(f"{revision} {name}: {'failed' if found else 'passed'}\n")
             faults += found
+    for name, inspect in (("pipes", faults_over_pipes), ("HTTP", faults_over_http)):
+        found = inspect()
+        sys.stdout.write(f"inspector over {name}: {'failed' if found else 'passed'}\n")
+        faults += found
     sys.stdout.writelines(f"{fault}\n" for fault in faults)
     return 1 if faults else 0
 
