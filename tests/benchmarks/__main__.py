@@ -69,6 +69,7 @@ THEMES: Final[dict[str, Theme]] = {
     "10,search": searching.search_against_bare,
     "16": serving.start_against_the_empty_server,
     "ways": serving.one_call_by_each_way,
+    "six": serving.memory_of_six_sessions,
     "stdio": serving.over_standard_input,
     "7,8": big_log,
 }

@@ -54,6 +54,7 @@ ENVELOPE: Final = {
 WITHOUT: Final = {"PALACELOG_VECTORS__EMBEDDER": "none"}
 WITH: Final = {"PALACELOG_VECTORS__EMBEDDER": "minilm"}
 ROUNDS: Final = 5
+SESSIONS: Final = 6
 WARM: Final = 10
 
 Call = Callable[[str, Mapping[str, Any]], Any]
@@ -132,7 +133,7 @@ def start_against_the_empty_server(folder: Path, sizes: Sizes) -> Report:
 
 def over_standard_input(folder: Path, sizes: Sizes) -> Report:
     """What a host waits for: writes and searches over `palacelog mcp`, alone and beside a session
-    that stores texts without a pause; and what a pipe and its owner take of memory.
+    that stores texts without a pause.
     """
     figures: list[Figure] = []
     for drawers in (sizes.of(1_000, 200), sizes.of(5_000, 400)):
@@ -142,10 +143,7 @@ def over_standard_input(folder: Path, sizes: Sizes) -> Report:
             made_up(house)
         with Host(path, **WITH) as host:
             host.begin()
-            host.call("status")
-            figures += _memory(path, host, f"before the first search, {drawers:,} drawers")
             host.call("search", {"query": writer.text(2, 8)})
-            figures += _memory(path, host, f"after the first search, {drawers:,} drawers")
             figures += _waits(host, writer, sizes, f"{drawers:,} drawers")
             with _bulk_writer(path):
                 figures += _waits(host, writer, sizes, f"{drawers:,} drawers, beside a writer")
@@ -205,19 +203,36 @@ def _bulk_writer(path: Path) -> Iterator[None]:
         thread.join()
 
 
-def _memory(path: Path, host: Host, when: str) -> list[Figure]:
-    process = owner(path)
-    assert process is not None
-    return [
-        Figure(f"memory of the owner {when}", _megabytes(process), "MB"),
-        Figure(f"memory of a pipe {when}", _megabytes(host.process.pid), "MB"),
-    ]
+def memory_of_six_sessions(folder: Path, sizes: Sizes) -> Report:
+    """What six sessions on one palace take together, each page of memory counted once."""
+    drawers = sizes.of(5_000, 200)
+    path = folder / "palace"
+    writer = Texts(17)
+    with palace_of(path, [writer.text(30, 60) for _ in range(drawers)]) as house:
+        made_up(house)
+    figures = []
+    with ExitStack() as opened:
+        hosts = [opened.enter_context(Host(path, **WITH)) for _ in range(SESSIONS)]
+        for tool, when in (("status", "before the first search"), ("search", "after it")):
+            for host in hosts:
+                if tool == "status":
+                    host.begin()
+                host.call(tool, {"query": writer.text(2, 8)} if tool == "search" else {})
+            process = owner(path)
+            assert process is not None
+            pipes = [_megabytes(host.process.pid) for host in hosts]
+            whole = _megabytes(process) + sum(pipes)
+            note = f"a pipe {max(pipes):.0f} MB at most; {drawers:,} drawers"
+            figures.append(Figure(f"memory of six sessions {when}", round(whole), "MB", note))
+    end_owner(path)
+    return Report([], figures)
 
 
 def _megabytes(process: int) -> float:
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return round(int(line.split()[1]) / 1024, 1)
+    """Its share of the memory that it has mapped."""
+    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1024
     raise ValueError(process)
 
 
