@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -27,6 +27,7 @@ MEMORY: Final = "1GB"
 SPILLED: Final = "4GB"
 """What a question may put on the disk for a while, where it does not fit into memory."""
 _PRIVATE: Final = 0o077
+_AGAIN_SECONDS: Final = 0.05
 _CLOSED: Final[dict[str, Any]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -100,6 +101,7 @@ class AuditCopy:
         connection = duckdb.connect(str(self.path), read_only=locked_in, config=config)
         try:
             connection.execute(f"SET TimeZone = {quoted(self._zone)}")
+            connection.execute("SET enable_progress_bar = false")  # it goes to standard output
             if locked_in:
                 connection.execute("SET lock_configuration = true")
             yield connection
@@ -201,7 +203,9 @@ def _waited_for(connection: duckdb.DuckDBPyConnection, question: Question[A]) ->
         try:
             return answer.result()
         except KeyboardInterrupt:
-            connection.interrupt()
+            # An interrupt that comes before the question has begun is forgotten.
+            while wait([answer], _AGAIN_SECONDS).not_done:
+                connection.interrupt()
             raise
 
 

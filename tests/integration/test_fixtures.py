@@ -259,6 +259,7 @@ def test_settings_are_read(path: Path, palace_with: Any) -> None:
         "audit": {"reads": "full", "retention_days": 90},
         "memory": {"mode": "flat"},
         "vectors": fields["vectors"].default.model_dump(),
+        "serve": fields["serve"].default.model_dump(),
     }
     assert load(palace_with(path)).model_dump() == defaults | EXPECTED[path.stem]
 
