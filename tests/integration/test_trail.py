@@ -139,7 +139,7 @@ def test_the_trail_changes_no_position_no_digest_and_no_backup(ada: Device) -> N
     assert (digest_of(ada.house), ada.house.log.head()) == (before, head)
     assert {tool for tool, _ in listed(ada)} >= {
         name for name, entry in CATALOG.items() if not entry.writes
-    } - {"list_operations"}
+    } - {"list_operations", "set_mode"}
 
 
 def test_a_segment_belongs_to_its_owner_alone(ada: Device, tea: str) -> None:
