@@ -170,7 +170,7 @@ def _waits(host: Host, writer: Texts, sizes: Sizes, where: str) -> list[Figure]:
     }
     figures = []
     for name, (tool, given) in kinds.items():
-        calls = sizes.of(40 if tool == "checkpoint" else 200, 10)
+        calls = sizes.of(20 if tool == "checkpoint" else 100, 10)
         found = sorted(_timed(host, tool, given()) for _ in range(calls))
         note = f"p99 {milliseconds(percentile(found, 0.99))} ms; {where}; {calls} calls"
         figures.append(Figure(f"{name}, p50", milliseconds(percentile(found, 0.5)), "ms", note))
