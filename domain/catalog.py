@@ -158,7 +158,7 @@ _ENTRIES: Final = (
     _read(places, "get_taxonomy", READ, "Wings, rooms and counts in one map."),
 
     _read(searching, "get_drawers", READ, "Read several drawers at once."),
-    _read(searching, "search", READ, "Find drawers by the words in them, best first."),
+    _read(searching, "search", READ, "Find drawers by their words and meaning, best first."),
     _read(searching, "recall", READ, "What memory holds on a question, as one block of text."),
     _read(searching, "wake_up", READ, "What to know at the start of a session, as one block."),
     _read(searching, "check_duplicate", READ, "Whether a text is held already."),

@@ -92,7 +92,7 @@ def _list(context: typer.Context, given: Given) -> None:
 
 
 def _search(context: typer.Context, given: Given) -> None:
-    """Find drawers by the words in them, best first.
+    """Find drawers by their words and meaning, best first.
 
     Examples:
       palacelog search "cache decision" --wing atlas
