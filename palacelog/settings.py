@@ -87,6 +87,7 @@ class Serving(BaseModel):
         token_file: lines `sha256-hex name [mode]`, mode 0600; needed off loopback.
         tls_cert, tls_key: PEM files; with them it speaks TLS.
         calls_per_minute: of one token, or of one address.
+        log_streams_max: live streams of the log at once.
         body_seconds: how long the body of a request may take.
         request_seconds: after that a call is answered as late; it runs on to its end.
     """
@@ -100,6 +101,7 @@ class Serving(BaseModel):
     tls_cert: Path | None = None
     tls_key: Path | None = None
     calls_per_minute: int = Field(6_000, ge=1)
+    log_streams_max: int = Field(32, ge=0, le=10_000)
     body_seconds: float = Field(30.0, gt=0, le=3600)
     request_seconds: float = Field(120.0, gt=0, le=3600)
 

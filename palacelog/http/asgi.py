@@ -25,6 +25,7 @@ CLOSE: Final = (b"connection", b"close")
 _STATUS: Final[dict[str, int]] = {
     "palacelog::input::unknown_tool": 404,
     "palacelog::input::too_large": 413,
+    "palacelog::http::content_type": 415,
     "palacelog::vectors::unknown_embedder": 404,
 }
 

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from typing import Any, Final
 
+import anyio
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -136,20 +137,24 @@ def _add_log(app: FastAPI, entries: Entries) -> None:
 
 
 def _add_health(app: FastAPI, house: House) -> None:
+    limiter = anyio.CapacityLimiter(1)
+
     async def healthz() -> Response:
-        await in_thread(in_words()(house.log.check_file))
+        await in_thread(in_words()(house.log.check_file), limiter)
         return told({"status": "ok"})
 
     app.add_api_route("/healthz", healthz, methods=["GET"], include_in_schema=False)
 
 
 def _add_document(app: FastAPI) -> None:
+    limiter = anyio.CapacityLimiter(1)
+
     def openapi() -> dict[str, Any]:
         app.openapi_schema = app.openapi_schema or document.made(app)
         return app.openapi_schema
 
     async def openapi_json() -> Response:
-        return told(await in_thread(openapi))
+        return told(await in_thread(openapi, limiter))
 
     app.openapi = openapi  # type: ignore[method-assign]
     app.add_api_route("/api/openapi.json", openapi_json, methods=["GET"], include_in_schema=False)

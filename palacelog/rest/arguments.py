@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from domain.canonical import NotStorable, read_json
 from domain.catalog import CATALOG, Entry
 from domain.errors import InvalidInput, invalid
-from palacelog.http.asgi import Scope, TurnedAway, header
+from palacelog.http.asgi import Scope, header
 from palacelog.sessions import KEY
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -43,16 +43,14 @@ def from_body(scope: Scope, body: bytes) -> dict[str, Any]:
     """The arguments in a body; none, `null` and `{}` are the same.
 
     Raises:
-        TurnedAway: it is no JSON by its content type.
-        InvalidInput: it is no JSON object.
+        InvalidInput: it is no JSON object, or not said to be JSON.
     """
     if not body:
         return {}
     [kind, *_] = [*header(scope, b"content-type"), ""]
     if kind.partition(";")[0].strip().lower() != "application/json":
-        raise TurnedAway(
-            415,
-            "content_type",
+        raise InvalidInput(
+            "http::content_type",
             "The body is not said to be JSON.",
             "Send it with `Content-Type: application/json`.",
         )

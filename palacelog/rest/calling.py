@@ -1,7 +1,7 @@
 """How a request is answered by the palace, and how an error is.
 
 Protects the event loop: every call runs in a thread of its own, to its end, whether or not somebody
-still waits for it.
+still waits for it. Protects what is no call: calls that wait take none of its threads.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from palacelog.sessions import Session
 from palacelog.settings import who
 
 CLIENT: Final = "rest"
+CALLS_AT_ONCE_MAX: Final = 40
 _JSON: Final = "application/json"
 
 
@@ -40,6 +41,7 @@ class Calling:
         self.house = house
         settings = house.settings
         self._context = replace(who(settings), client=settings.client or CLIENT)
+        self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE_MAX)
 
     @contextmanager
     def session(self, tool: str, request: Request) -> Iterator[Session]:
@@ -78,12 +80,20 @@ class Calling:
                         "Give it in the path alone.",
                     )
             mode, key = mode_asked(request.scope), key_of(request.scope, given)
-        return told(await in_thread(partial(session.call, tool, given, mode, key)))
+        return told(await self.done(partial(session.call, tool, given, mode, key)))
+
+    async def done(self, call: Callable[[], Any]) -> Any:
+        """What a call gives, once it is its turn."""
+        return await in_thread(call, self._limiter)
 
 
-async def in_thread(call: Callable[[], Any]) -> Any:
-    """What a call gives that may wait for files."""
-    return await anyio.to_thread.run_sync(call)
+async def in_thread(call: Callable[[], Any], limiter: anyio.CapacityLimiter) -> Any:
+    """What is given by something that may wait for files.
+
+    Args:
+        limiter: of all that is done at once of its kind.
+    """
+    return await anyio.to_thread.run_sync(call, limiter=limiter)
 
 
 def told(document: Mapping[str, Any], status: int = 200, headers: Any = None) -> Response:

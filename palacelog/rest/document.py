@@ -42,6 +42,7 @@ _STATUSES: Final = {
     503: "The palace cannot be used now.",
     504: "Not answered in time; repeat it with its idempotency key.",
 }
+_NONE_FREE: Final = "The palace cannot be used now, or as many streams are open as may be."
 _KEY: Final = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"}
 _LOG: Final = {"limit": {"minimum": 1, "maximum": 200}}
 Document = dict[str, Any]
@@ -140,7 +141,13 @@ def any_answer() -> Responses:
 def stream_answer() -> Responses:
     """The answer of the live stream."""
     content = {"text/event-stream": {"schema": {"type": "string"}}}
-    return _ERRORS | {200: {"description": "Events without an end.", "content": content}}
+    none_free = _json(_NONE_FREE, _reference(ErrorAnswer)) | {
+        "headers": {"Retry-After": {"description": "In seconds.", "schema": {"type": "integer"}}}
+    }
+    return _ERRORS | {
+        200: {"description": "Events without an end.", "content": content},
+        503: none_free,
+    }
 
 
 def of_log(*names: str) -> Document:

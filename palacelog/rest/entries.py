@@ -1,16 +1,19 @@
 """The log as pages and as a live stream: identifiers alone, never content.
 
 Protects readers from each other and writers from readers: what is new is looked for a few times a
-second, in a thread, and each portion is noted in the audit trail as a read. A read for the gate.
+second, in a few threads that no call takes, for a number of streams at once. Each portion is noted
+in the audit trail as a read. A read for the gate.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
+import anyio
 import orjson
 from fastapi import Request, Response
 from starlette.responses import StreamingResponse
@@ -19,7 +22,7 @@ from domain import gate
 from domain.errors import InvalidInput, PalaceError, invalid
 from domain.instants import show
 from domain.operation import Context, Operation
-from palacelog.http.asgi import header
+from palacelog.http.asgi import Receive, Scope, Send, TurnedAway, header
 from palacelog.http.visitors import mode_asked
 from palacelog.rest.calling import Calling, in_thread, told
 from palacelog.sessions import Session
@@ -28,7 +31,57 @@ from replay.storage_errors import in_words
 LOOK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 15.0
 AT_ONCE: Final = 200
+LOOKS_AT_ONCE_MAX: Final = 4
+RETRY_SECONDS: Final = 10
 _TOOL: Final = "log_entries"
+
+
+class Places:
+    """How many streams may be open, and are."""
+
+    def __init__(self, most: int) -> None:
+        """All are free."""
+        self._most, self._taken = most, 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """A place for as long as a stream is open.
+
+        Raises:
+            TurnedAway: `palacelog::http::streams`, none is free.
+        """
+        if self._taken >= self._most:
+            raise TurnedAway(
+                503,
+                "streams",
+                f"{self._most} streams of the log are open, and this server serves no more.",
+                "Close one, read /api/log in pages, or raise `serve.log_streams_max`.",
+                [(b"retry-after", b"%d" % RETRY_SECONDS)],
+            )
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+class LogStream(StreamingResponse):
+    """The answer that is a stream. It has its place exactly as long as it is being sent."""
+
+    def __init__(self, places: Places, events: AsyncIterator[bytes]) -> None:
+        """Send events where a place is free."""
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(events, media_type="text/event-stream", headers=headers)
+        self._places = places
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it.
+
+        Raises:
+            TurnedAway: as `Places.one`, before anything was sent.
+        """
+        with self._places.one():
+            await super().__call__(scope, receive, send)
 
 
 class Entries:
@@ -39,6 +92,8 @@ class Entries:
         self._calling = calling
         self._log = calling.house.log
         self._trail = calling.house.palace.trail
+        self._limiter = anyio.CapacityLimiter(LOOKS_AT_ONCE_MAX)
+        self._places = Places(calling.house.settings.serve.log_streams_max)
 
     async def page(self, request: Request) -> Response:
         """One page of the log."""
@@ -57,7 +112,7 @@ class Entries:
                 "after": entries[-1]["position"] if entries else asked["after"],
             }
 
-        return told(await in_thread(read))
+        return told(await self._calling.done(read))
 
     async def stream(self, request: Request) -> Response:
         """The log from a position on, as server-sent events; an event's id is its position."""
@@ -67,7 +122,7 @@ class Entries:
             if after is None:
                 after = asked["after"]
             who = _reader(session, request)
-            newest = await in_thread(self._newest)
+            newest = await in_thread(self._newest, self._limiter)
             if after > newest:
                 raise InvalidInput(
                     "input::invalid",
@@ -75,11 +130,7 @@ class Entries:
                     "Begin again: the log is another one, or was restored.",
                 )
         position = newest if after < 0 else after
-        return StreamingResponse(
-            self._events(position, who),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-        )
+        return LogStream(self._places, self._events(position, who))
 
     async def _events(self, position: int, who: Context) -> AsyncIterator[bytes]:
         about = {"log_id": self._log.log_id, "after": position}
@@ -87,7 +138,8 @@ class Entries:
         quiet = 0.0
         while True:
             try:
-                portion = await in_thread(partial(self._portion, position, AT_ONCE, who))
+                look = partial(self._portion, position, AT_ONCE, who)
+                portion = await in_thread(look, self._limiter)
             except PalaceError as error:
                 yield b"event: error\ndata: " + orjson.dumps(error.as_answer()) + b"\n\n"
                 return

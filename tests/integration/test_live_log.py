@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx2
 import orjson
 import pytest
 
@@ -130,3 +131,34 @@ def test_what_is_shown_of_the_log_is_noted_as_a_read(ada: Device, served: Served
     assert [(one["tool"], one["client"]) for one in noted] == [("log_entries", "rest")]
     shown = ada.show_operation(op_id=noted[0]["op_id"])["operation"]["payload"]
     assert shown["seen"]["ids"] == [written["op_id"]]
+
+
+def test_more_streams_than_may_be_open_are_turned_away_until_one_closes(ada: Device) -> None:
+    ada.reopen(serve={"log_streams_max": 2})
+    with serving(ada.house) as served, following(served) as kept:
+        with following(served) as closed:
+            assert next(closed)[0] == next(kept)[0] == "log"
+            for _ in range(2):
+                turned_away = served.get("/api/log/stream")
+                told = error_of(turned_away, 503, "http::streams")
+                assert "serve.log_streams_max" in told["help"]
+                assert int(turned_away.headers["retry-after"]) > 0
+            assert served.get("/api/log").status_code == 200
+        while (answer := opened(served)).status_code == 503:
+            pass
+        assert answer.status_code == 200
+        written = ada.add_drawer(**PLACE, content="tea")
+        assert next(kept)[1]["op_id"] == written["op_id"]
+
+
+def opened(served: Served) -> httpx2.Response:
+    """The head of a stream that is closed again."""
+    with served.stream("GET", "/api/log/stream") as answer:
+        return answer
+
+
+def test_the_document_says_that_streams_are_limited(served: Served) -> None:
+    document = served.get("/api/openapi.json").json()
+    answers = document["paths"]["/api/log/stream"]["get"]["responses"]
+    assert answers["503"]["headers"].keys() == {"Retry-After"}
+    assert "text/event-stream" in answers["200"]["content"]

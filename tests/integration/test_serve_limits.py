@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from domain.errors import InvalidInput, PalaceError, Refused
 from palacelog.http import server as http_server
 from palacelog.http.bodies import BODY_BYTES_MAX
 from palacelog.http.tokens import read_tokens
+from palacelog.rest.calling import CALLS_AT_ONCE_MAX
 from palacelog.serve import hosts_of, tokens_of
 from palacelog.settings import Serving
 from tests.palaces import Device, Fleet, fingerprint
@@ -311,6 +313,32 @@ def test_a_late_call_is_told_so_and_happens_once(ada: Device) -> None:
             again = served.call("add_drawer", given, headers=key)
         assert again.status_code == 200
         assert ada.tools() == ["add_drawer"]
+
+
+def test_calls_that_wait_hold_up_neither_health_nor_the_live_log(
+    ada: Device, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, call = threading.Semaphore(0), ada.house.palace.call
+
+    def noticed(*given: Any) -> dict[str, Any]:
+        arrived.release()
+        return call(*given)
+
+    def write(number: int) -> int:
+        entry = {"agent_name": "scribe", "entry": f"Rain {number}."}
+        return served.call("diary_write", entry).status_code
+
+    monkeypatch.setattr(ada.house.palace, "call", noticed)
+    with ThreadPoolExecutor(CALLS_AT_ONCE_MAX + 1) as pool, ada.house.lock.held():
+        writing = [pool.submit(write, number) for number in range(CALLS_AT_ONCE_MAX + 1)]
+        for _ in range(CALLS_AT_ONCE_MAX):
+            assert arrived.acquire(timeout=60)
+        assert served.get("/healthz", timeout=10).json() == {"status": "ok"}
+        with served.stream("GET", "/api/log/stream", timeout=10) as stream:
+            assert next(stream.iter_lines()) == "event: log"
+        assert not arrived.acquire(blocking=False)
+    assert {one.result() for one in writing} == {200}
+    assert len(ada.tools()) == CALLS_AT_ONCE_MAX + 1
 
 
 def test_calls_in_flight_are_finished_when_the_server_stops(
