@@ -50,6 +50,7 @@ class Host:
         palace: Path,
         *options: str,
         before: tuple[str, ...] = (),
+        fds: tuple[int, ...] = (),
         **environment: str,
     ) -> None:
         command = [*COMMAND, "--palace", str(palace), *before, "mcp", *options]
@@ -59,6 +60,7 @@ class Host:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | environment,
+            pass_fds=fds,
         )
         self._sending = threading.Lock()
         self._number = 0

@@ -130,6 +130,7 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
     """Go on as the pipe of a session, in this process but without what was loaded for options."""
     from importlib.metadata import version
 
+    from palacelog.owner.begin import begin_owner
     from palacelog.system import System
 
     given = {
@@ -145,5 +146,6 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
         "tools": tools,
         "prefix": prefix,
     }
+    begin_owner(invocation.folder)
     module = ["-P", "-m", "palacelog.owner.pipe", str(invocation.folder), json.dumps(greeting)]
     os.execv(sys.executable, [sys.executable, *module])

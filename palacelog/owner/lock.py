@@ -38,8 +38,7 @@ def take_lock(folder: Path) -> int | None:
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()} {version('palacelog')}\n".encode())
+        sign(descriptor)
     except BlockingIOError:
         os.close(descriptor)
         return None
@@ -47,6 +46,12 @@ def take_lock(folder: Path) -> int | None:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def sign(lock: int) -> None:
+    """Say that this process has the lock."""
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()} {version('palacelog')}\n".encode(), 0)
 
 
 def holder(folder: Path) -> Holder | None:

@@ -9,6 +9,7 @@ What it says goes to standard error.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -21,7 +22,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from palacelog.owner.frames import KEEP, LINE_BYTES_MAX, MODE, PING, PONG, connected, peer
+from palacelog.owner.frames import (
+    KEEP,
+    LINE_BYTES_MAX,
+    LOCK_FILE,
+    MODE,
+    PING,
+    PONG,
+    connected,
+    peer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -307,7 +317,10 @@ def _found(folder: Path, greeting: dict[str, Any]) -> Owner:
         except (OSError, Ended) as error:
             turned_away += isinstance(error, Retired)
             # None of a child that has ended: another was first.
-            child = _started(folder) if child is None else _running(child)
+            if child is not None:
+                child = _running(child)
+            elif not _held(folder):
+                child = _started(folder)
             time.sleep(_RETRY_SECONDS)
             continue
         if child is not None and child.stderr is not None:
@@ -316,6 +329,16 @@ def _found(folder: Path, greeting: dict[str, Any]) -> Owner:
     if turned_away:
         raise Refusal("palacelog was changed while this session ran; begin it again.", 3)
     raise Refusal(f"The palace {folder} was not opened within {START_SECONDS:g} s.", 3)
+
+
+def _held(folder: Path) -> bool:
+    """Whether a process has the palace's lock: it takes sessions, or will."""
+    with suppress(OSError), open(folder / LOCK_FILE, "rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _running(child: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:

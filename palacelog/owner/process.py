@@ -28,8 +28,15 @@ IDLE_SECONDS: Final = 600.0
 BACKLOG: Final = 128
 
 
-def main(folder: Path) -> int:
-    """Own a palace until nobody needs it; at once 0 where another does."""
+def main(folder: Path, lock: int | None = None) -> int:
+    """Own a palace until nobody needs it; at once 0 where another does.
+
+    Args:
+        lock: of the palace's owner, where this process has it already.
+
+    Returns:
+        The exit code.
+    """
     from domain.errors import PalaceError
     from palacelog.cli.failing import exit_code, report
     from palacelog.folder import existing
@@ -39,13 +46,12 @@ def main(folder: Path) -> int:
     try:
         with in_words():
             path = existing(folder).path
-            lock = take_lock(path)
+            if lock is None:
+                lock = take_lock(path)
             if lock is not None:
                 with contextlib.closing(late_palace(path, embeds=True)) as palace:
                     asyncio.run(_own(Owner(path, palace, lock), path))
     except PalaceError as error:
-        from palacelog.cli.failing import exit_code, report
-
         report(error, as_json=True)
         return exit_code(error)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -336,6 +337,36 @@ def test_who_owns_a_palace_is_told_while_it_does(palace: Path) -> None:
         assert f"process {owner(palace)} of palacelog" in checks["owner"]["message"]
         end_owner(palace)
     assert holder(palace) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the pipe begins the owner")
+def test_the_first_session_begins_an_owner_that_has_nothing_of_it(palace: Path) -> None:
+    theirs, ours = os.pipe()
+    os.set_inheritable(ours, True)
+    with Host(palace, fds=(ours,), PALACELOG_AGENT="scribe") as host:
+        os.close(ours)
+        host.begin()
+        process = Path(f"/proc/{owner(palace)}")
+        assert b"mcp" in (process / "cmdline").read_bytes().split(b"\0")
+        [parent] = re.findall(r"PPid:\s*(\d+)", (process / "status").read_text())
+        assert int(parent) != host.process.pid
+        held = [os.readlink(one) for one in (process / "fd").iterdir()]
+        assert not any(one.startswith("pipe:") for one in held)
+        assert held.count(os.devnull) == 2
+        assert recorded(host, host.call("kg_add", FACT))["agent"] == "scribe"
+        with Host(palace) as other:
+            other.begin()
+            assert recorded(other, other.call("kg_add", FACT))["agent"] is None
+    assert os.read(theirs, 1) == b""
+    os.close(theirs)
+
+
+def test_a_folder_without_a_palace_is_left_as_it_is(tmp_path: Path) -> None:
+    with Host(tmp_path) as host:
+        asked = host.send("tools/list")
+        with pytest.raises(AssertionError, match="palacelog::palace::"):
+            host.answer(asked)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_takes_no_socket_is_told_in_words(palace: Path) -> None:
