@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from projections.vectors.vector_index import VectorIndex
 
 LOCK_SECONDS: Final = 60
-AT_ONCE: Final = 32
+AT_ONCE: Final = 16
 """Texts in the first slice, and in each while others may be waiting for the lock."""
 AT_ONCE_MAX: Final = 256
 """Texts in a slice of much work: fewer slices keep both threads of an embedder busy."""
@@ -165,6 +165,7 @@ class Work:
         embedded, at, tidied, size = 0, 0, 0, AT_ONCE
         while at < len(wanted) and not self.closed:
             self._let_others_ahead()
+            began = time.monotonic()
             with self._alone(index), self._palace.reading() as reading:
                 done = index.embed(reading.cursor, wanted[at : at + size], lambda: self.closed)
                 at += done.texts
@@ -173,7 +174,7 @@ class Work:
                     index.tidy()
                     tidied = at
             reach("texts.embedded")
-            self._indexes().told()
+            self._indexes().told(done.embedded, time.monotonic() - began)
             report(at, len(wanted))
             size = min(2 * size, at_once_max)
         return embedded

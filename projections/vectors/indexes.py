@@ -52,6 +52,7 @@ class VectorIndexes:
         self._left: list[VectorIndex] = []
         self._users = 0
         self._changed = threading.Condition()
+        self._pace_seconds: float | None = None
         self.wake: Callable[[VectorIndex, int], None] = lambda index, position: None
         """Called when an index lacks texts up to a position."""
 
@@ -178,6 +179,8 @@ class VectorIndexes:
             return missing
         self.wake(index, reading.position)
         first = len(missing.digests)
+        if first * (self._pace_seconds or 0.0) > seconds:
+            return missing
         for look in range(1, _LOOKS + 1):
             with self._changed:
                 self._changed.wait_for(lambda: not index.missing(*asked).digests, seconds / _LOOKS)
@@ -187,9 +190,17 @@ class VectorIndexes:
                 break
         return missing
 
-    def told(self) -> None:
-        """Something was embedded, or cannot be: whoever waits looks again."""
+    def told(self, texts: int = 0, seconds: float = 0.0) -> None:
+        """Something was embedded, or cannot be: whoever waits looks again.
+
+        Args:
+            texts: how many were embedded.
+            seconds: how long that took.
+        """
         with self._changed:
+            if texts:
+                pace, before = seconds / texts, self._pace_seconds
+                self._pace_seconds = pace if before is None else (before + pace) / 2
             self._changed.notify_all()
 
 

@@ -28,10 +28,19 @@ class Index:
         return Missing([b"%d" % number for number in range(self._missing(self.asked))], [])
 
 
-def waited(tmp_path: Path, missing: Callable[[int], int]) -> tuple[int, int]:
-    """How often it was asked, and what was lacking in the end."""
+def waited(
+    tmp_path: Path, missing: Callable[[int], int], pace_seconds: float | None = None
+) -> tuple[int, int]:
+    """How often it was asked, and what was lacking in the end.
+
+    Args:
+        pace_seconds: how long a text took before; None where none was embedded yet.
+    """
     index: Any = Index(missing)
-    left = VectorIndexes(tmp_path, "minilm").wait(index, READING, SECONDS)
+    indexes = VectorIndexes(tmp_path, "minilm")
+    if pace_seconds is not None:
+        indexes.told(10, 10 * pace_seconds)
+    left = indexes.wait(index, READING, SECONDS)
     return index.asked, len(left.digests)
 
 
@@ -48,3 +57,13 @@ def test_work_that_can_be_done_by_then_is_waited_for(tmp_path: Path) -> None:
 def test_work_that_has_not_begun_is_waited_for_to_the_end(tmp_path: Path) -> None:
     asked, left = waited(tmp_path, lambda asked: 5)
     assert (asked > 20, left) == (True, 5)
+
+
+def test_nobody_begins_to_wait_for_more_than_can_be_done_at_the_pace_of_before(
+    tmp_path: Path,
+) -> None:
+    assert waited(tmp_path, lambda asked: max(0, 21 - asked), SECONDS / 10) == (1, 20)
+
+
+def test_what_can_be_done_at_the_pace_of_before_is_waited_for(tmp_path: Path) -> None:
+    assert waited(tmp_path, lambda asked: max(0, 6 - asked), SECONDS / 10)[1] == 0
