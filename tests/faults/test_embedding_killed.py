@@ -82,11 +82,11 @@ def embed_together(report: Report, folder: Path, gate: Path) -> None:
         report("embedded", told["embedded"], Mortal.embedded, told["remaining"])
 
 
-@pytest.mark.parametrize(("dies_after", "kept"), [(0, 0), (32, 32), (70, 32), (199, 96)])
+@pytest.mark.parametrize(("dies_after", "kept"), [(0, 0), (16, 16), (70, 48), (199, 112)])
 def test_what_was_committed_before_a_kill_is_not_embedded_again(
     folder: Path, dies_after: int, kept: int
 ) -> None:
-    """V13; slices are of 32, 64 and 128 texts."""
+    """V13; slices are of 16, 32, 64 and 128 texts."""
     with Child(embed_until, folder, dies_after) as child:
         assert list(child.reports()) == []
         child.ended(-signal.SIGKILL)
