@@ -45,22 +45,51 @@ LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 FRAME_BYTES_MAX: Final = LINE_BYTES_MAX + 64
 """A line with what stands before it."""
 _ADDRESS_BYTES_MAX: Final = 100
+"""Linux takes 107, macOS 103."""
+_PLACE_BYTES_MAX: Final = 70
+"""Behind it come the folder that is made, the link and the socket."""
+_DESCRIPTORS: Final = Path("/proc/self/fd")
 _CREDENTIALS: Final = struct.Struct("3i")
+_SOL_LOCAL: Final = 0
+_LOCAL_PEERCRED: Final = 1
 _LOCAL_PEERPID: Final = 2
+_LOCAL_CREDENTIALS: Final = struct.Struct("=2I68x")
+"""What macOS tells: the structure's version, the user, and groups."""
 
 
 @contextmanager
 def address(folder: Path) -> Iterator[str]:
-    """Where the socket of a palace is, short enough for the system to take."""
+    """Where the socket of a palace is, short enough for the system to take.
+
+    Raises:
+        OSError: there is no such folder, or no way to name it shortly.
+    """
     whole = str(folder / SOCKET_FILE)
     if len(os.fsencode(whole)) <= _ADDRESS_BYTES_MAX:
         yield whole
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET_FILE}"
-    finally:
-        os.close(descriptor)
+    elif _DESCRIPTORS.is_dir():
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            yield f"{_DESCRIPTORS}/{descriptor}/{SOCKET_FILE}"
+        finally:
+            os.close(descriptor)
+    else:
+        with _linked(folder) as link:
+            yield f"{link}/{SOCKET_FILE}"
+
+
+@contextmanager
+def _linked(folder: Path) -> Iterator[str]:
+    """A short name for a folder, in one that nobody else can write to."""
+    from tempfile import TemporaryDirectory, gettempdir
+
+    # What macOS gives each user is short enough; what else TMPDIR names need not be.
+    place = gettempdir()
+    short = len(os.fsencode(place)) <= _PLACE_BYTES_MAX
+    with TemporaryDirectory(prefix="pl", dir=place if short else "/tmp") as made:
+        link = f"{made}/p"
+        os.symlink(folder.absolute(), link)
+        yield link
 
 
 def connected(folder: Path, timeout_seconds: float) -> socket.socket:
@@ -82,8 +111,17 @@ def connected(folder: Path, timeout_seconds: float) -> socket.socket:
 
 def peer(joined: socket.socket) -> int | None:
     """The process at the other end, of this user; None where there is none that could be named."""
-    if sys.platform == "darwin":
-        return joined.getsockopt(0, _LOCAL_PEERPID)
+    process, user = _peer_of_macos(joined) if sys.platform == "darwin" else _peer_of_linux(joined)
+    return process if process > 0 and user == os.getuid() else None
+
+
+def _peer_of_linux(joined: socket.socket) -> tuple[int, int]:
     told = joined.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     process, user, _ = _CREDENTIALS.unpack(told)
-    return process if process > 0 and user == os.getuid() else None
+    return process, user
+
+
+def _peer_of_macos(joined: socket.socket) -> tuple[int, int]:
+    told = joined.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_CREDENTIALS.size)
+    _, user = _LOCAL_CREDENTIALS.unpack(told)
+    return joined.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID), user
