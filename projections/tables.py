@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
-from typing import Any, Final, get_type_hints
+from functools import cache, cached_property
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from sqlalchemy import (
     Boolean,
@@ -301,24 +301,41 @@ for _name in reversed(_HELD):
     Index(f"attached_embeddings_by_{_name}", _attached.c[_name])
 
 
+class _Compiled(NamedTuple):
+    """A statement for SQLite: its parameters in order, and the constants that are bound in it."""
+
+    sql: str
+    names: tuple[str, ...]
+    constants: dict[str, Any]
+
+
 class Prepared:
-    """A statement compiled once; run as often as needed on a cursor of the driver."""
+    """A statement compiled once, when it is first needed: a process that asks one thing does not
+    wait for the statements of all others. Run as often as needed on a cursor of the driver.
+    """
 
     def __init__(self, statement: ClauseElement) -> None:
-        """Compile for SQLite; constants of the statement are bound here, parameters by name."""
-        compiled = statement.compile(dialect=_DIALECT)
+        """Compile nothing yet."""
+        self._statement = statement
+
+    @property
+    def sql(self) -> str:
+        """The statement as SQLite takes it."""
+        return self._compiled.sql
+
+    @cached_property
+    def _compiled(self) -> _Compiled:
+        compiled = self._statement.compile(dialect=_DIALECT)
         assert isinstance(compiled, SQLCompiler)
-        self.sql = str(compiled)
-        self._names = tuple(compiled.positiontup or ())
-        self._constants = {
-            name: value for name, value in compiled.params.items() if value is not None
-        }
+        given = {name: value for name, value in compiled.params.items() if value is not None}
+        return _Compiled(str(compiled), tuple(compiled.positiontup or ()), given)
 
     def __call__(self, cursor: sqlite3.Cursor, **parameters: Any) -> sqlite3.Cursor:
         """Execute with named parameters, which the driver takes faster by their places."""
-        if self._constants:
-            parameters = self._constants | parameters
-        return cursor.execute(self.sql, [parameters[name] for name in self._names])
+        sql, names, constants = self._compiled
+        if constants:
+            parameters = constants | parameters
+        return cursor.execute(sql, [parameters[name] for name in names])
 
     def many(self, cursor: sqlite3.Cursor, rows: Iterable[dict[str, Any]]) -> None:
         """Execute once for each row of named parameters; of a statement without constants.
@@ -326,8 +343,8 @@ class Prepared:
         On a cursor of its own: one that executed many holds the statement, and with it the lock of
         a connection that is closed because it fails to roll back.
         """
-        parameters = ([row[name] for name in self._names] for row in rows)
-        cursor.connection.executemany(self.sql, parameters)
+        sql, names, _ = self._compiled
+        cursor.connection.executemany(sql, ([row[name] for name in names] for row in rows))
 
 
 def create(cursor: sqlite3.Cursor, *, read_indexes: bool = True) -> None:
