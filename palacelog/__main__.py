@@ -14,8 +14,15 @@ INTERRUPTED_LINE = (
 
 
 def run() -> None:
-    """Load the command line and run it."""
+    """Load the command line and run it; a host that waits for its hook is served without."""
     try:
+        from palacelog.hosts.running import as_written
+        from palacelog.hosts.running import run as run_hook
+
+        event = as_written(sys.argv[1:])
+        if event is not None:
+            run_hook(event)
+            return
         from palacelog.cli.main import run as run_command
 
         run_command()

@@ -23,7 +23,8 @@ from palacelog import folder as folders
 from palacelog.checking import Check, checked, failed
 from palacelog.folder import PalaceFolder
 from palacelog.owner.lock import holder
-from palacelog.settings import EMBEDDER_NONE, PALACE_VARIABLE, Settings, load
+from palacelog.places import PALACE_VARIABLE
+from palacelog.settings import EMBEDDER_NONE, Settings, load
 from palacelog.vector_checks import vector_checks
 from projections.generations import CURRENT_FILE, Generations
 from projections.trail import segments

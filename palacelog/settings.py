@@ -7,7 +7,6 @@ operation, never a setting.
 
 from __future__ import annotations
 
-import os
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,9 +26,7 @@ from domain.instants import InstantError, zone_named
 from domain.operation import Context
 from projections.meaning import Steps
 
-PALACE_VARIABLE: Final = "PALACELOG_PALACE"
 SETTINGS_FILE: Final = "settings.toml"
-DEFAULT_FOLDER: Final = "~/.palacelog"
 EMBEDDER_NONE: Final = "none"
 
 
@@ -216,11 +213,6 @@ def load(folder: Path, **given: Any) -> Settings:
 def _reason(said: str) -> str:
     """The reason of a fault, without what pydantic puts before it."""
     return said.removeprefix("Value error, ").rstrip(".")
-
-
-def default_folder() -> Path:
-    """Where the palace is when nobody says: `PALACELOG_PALACE`, else `~/.palacelog`."""
-    return Path(os.environ.get(PALACE_VARIABLE) or DEFAULT_FOLDER).expanduser()
 
 
 def who(settings: Settings) -> Context:

@@ -68,7 +68,7 @@ class Invocation:
         """The palace's folder."""
         palace = self.palace
         if palace is None:
-            from palacelog.settings import default_folder
+            from palacelog.places import default_folder
 
             palace = default_folder()
         return palace.expanduser().resolve()

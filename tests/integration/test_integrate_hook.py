@@ -17,6 +17,7 @@ import pytest
 from palacelog import bootstrap
 from palacelog.hosts import asking
 from palacelog.hosts.asking import ask
+from palacelog.hosts.running import Event, as_written
 from palacelog.owner.frames import SOCKET_FILE
 from tests.command_line import CommandLine, new_line, what_is_there
 
@@ -53,6 +54,49 @@ def test_the_mode_before_the_command_is_heard(line: CommandLine) -> None:
         ended = line.process(*words, before=("--mode", mode), stdin=sent)
         assert (PLANTED.encode() in ended.out) == told
         assert b"compacted" not in ended.out
+
+
+def test_the_words_that_we_write_say_what_the_whole_command_line_says(line: CommandLine) -> None:
+    for host, label in (("codex", "full"), ("pi", "read-only"), ("pi", "off"), ("another", "full")):
+        words = ("hook", "session-start", "--host", host, "--label", label)
+        written = hooked(line, *words)
+        for around in ((*words, "--shiny", "new"), (*words[:2], *words[4:], *words[2:4])):
+            read = hooked(line, *around)
+            assert (read.out, read.err) == (written.out, written.err)
+
+
+def test_only_the_words_that_we_write_need_no_command_line() -> None:
+    written = ["--palace", "/p", "hook", "session-start", "--host", "codex", "--label", "full"]
+    assert as_written(written) == Event(Path("/p"), "session-start", "codex", "full")
+    for other in (written[2:], [*written, "--shiny"], written[:-2], ["--mode", "full", *written]):
+        assert as_written(other) is None
+
+
+OURS = {"domain", "palacelog", "sitecustomize"}
+LOADED = """
+import sys
+from palacelog.__main__ import run
+from palacelog.hosts import asking
+asking.OWNER_SECONDS = 60.0
+run()
+names = {name.partition(".")[0] for name in sys.modules} - sys.stdlib_module_names
+print(*sorted(name for name in names if not name.startswith("_")), file=sys.stderr)
+"""
+
+
+def loaded(line: CommandLine, label: str) -> tuple[str, set[str]]:
+    """What the hook says, and the packages that it loads for it."""
+    words = ("hook", "session-start", "--host", "pi", "--label", label)
+    command = [sys.executable, "-c", LOADED, "--palace", str(line.palace), *words]
+    done = subprocess.run(
+        command,
+        input=json.dumps({"cwd": "/a/project", "session_id": "s1"}),
+        capture_output=True,
+        text=True,
+        env=line.env(),
+        check=True,
+    )
+    return done.stdout, set(done.stderr.split())
 
 
 def test_what_nobody_knows_is_no_usage_error(line: CommandLine) -> None:
@@ -153,6 +197,23 @@ def test_who_has_the_palace_open_is_asked(
     process.wait()
     [read] = [one for one in line("log", "list", "--reads")["operations"] if one["session"]]
     assert (read["tool"], read["client"], read["session"]) == ("wake_up", "codex", "s1")
+
+
+def test_a_hook_that_need_not_open_the_palace_loads_no_package(
+    owner: tuple[CommandLine, subprocess.Popen[bytes]],
+) -> None:
+    line, process = owner
+    nothing, packages = loaded(line, "off")
+    assert (nothing, packages - OURS) == ("", set())
+    told, packages = loaded(line, "full")
+    assert PLANTED in told
+    assert packages - OURS == set()
+    process.terminate()
+    process.wait()
+    alone, packages = loaded(line, "full")
+    assert alone == told
+    assert "sqlalchemy" in packages
+    assert not packages & {"faiss", "mcp", "numpy", "onnxruntime", "rich", "typer"}
 
 
 def test_one_that_hangs_is_left_alone_and_the_palace_opened_here(
