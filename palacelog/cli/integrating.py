@@ -129,7 +129,7 @@ def status(
       palacelog integrate status opencode --scope project
     """
     from palacelog.hosts.installed import as_installed
-    from palacelog.hosts.installing import ABSENT, standing
+    from palacelog.hosts.installing import ABSENT, FOREIGN, standing
 
     invocation = asked_now(context)
     wanted = _wanted(invocation, "full", scope, command=command)
@@ -139,7 +139,7 @@ def status(
     parts = [
         {"part": one.part.name, "file": str(one.part.path), "state": one.state} for one in there
     ]
-    stands = any(one.state != ABSENT for one in there)
+    stands = any(one.state not in (ABSENT, FOREIGN) for one in there)
     document = {
         "host": host,
         "scope": scope,
@@ -205,6 +205,7 @@ def _wanted(
         scope=scope,
         url=wanted.url(transport, url),
         token_variable=token_variable,
+        named=command is not None,
     )
 
 
@@ -236,6 +237,11 @@ def _show(
         lines = [Text("Nothing was changed: --dry-run.")] if dry_run else []
         if then is not None and not dry_run:
             lines = [Text(then)]
+        lines += [
+            Text(f"{one['part']} was left: {one['help']} [{one['code']}]")
+            for one in told
+            if "code" in one
+        ]
         return Group(table, *lines)
 
     output.show(invocation.as_json, document, seen)

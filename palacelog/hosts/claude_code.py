@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from palacelog.hosts.ownership import is_ours
 from palacelog.hosts.parts import JsonEntry, Part
 from palacelog.hosts.skill import skill
 from palacelog.hosts.wanted import HOOK_SECONDS, NAME, Wanted
@@ -26,7 +27,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
     moved = os.environ.get(FOLDER_VARIABLE)
     if wanted.scope == "project":
         servers, folder = wanted.project / ".mcp.json", wanted.project / ".claude"
-        # This machine's paths do not belong into a file that a team shares.
+        # The hook has this machine's paths: they stand in the file that is not shared.
         settings = folder / "settings.local.json"
     else:
         folder = Path(moved) if moved else wanted.home / ".claude"
@@ -34,7 +35,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
         settings = folder / "settings.json"
     server = None if wanted.off else entry(wanted)
     return [
-        JsonEntry("mcp", servers, ("mcpServers", NAME), server),
+        JsonEntry("mcp", servers, ("mcpServers", NAME), server, is_ours=is_ours),
         session_start(wanted, HOST, settings),
         skill(folder / "skills", wanted),
     ]
@@ -44,7 +45,8 @@ def entry(wanted: Wanted) -> dict[str, Any]:
     """The server as this host is told of it."""
     if wanted.url is not None:
         return {"type": "http", "url": wanted.url, "headers": wanted.headers("${{{}}}")}
-    command, *arguments = wanted.server
+    # A file that a team shares holds nothing of this machine.
+    command, *arguments = wanted.shared_server if wanted.scope == "project" else wanted.server
     return {"type": "stdio", "command": command, "args": arguments}
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from palacelog.hosts.claude_code import session_start
+from palacelog.hosts.ownership import is_ours
 from palacelog.hosts.parts import Part, TomlEntry
 from palacelog.hosts.skill import skill
-from palacelog.hosts.wanted import NAME, Wanted
+from palacelog.hosts.wanted import MODE_HEADER, NAME, Wanted
 
 HOST: Final = "codex"
 FOLDER_VARIABLE: Final = "CODEX_HOME"
@@ -31,7 +32,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
         folder = Path(moved) if moved else wanted.home / ".codex"
         skills = wanted.home / ".agents" / "skills"
     return [
-        TomlEntry("mcp", folder / "config.toml", ("mcp_servers", NAME), _entry(wanted)),
+        TomlEntry("mcp", folder / "config.toml", ("mcp_servers", NAME), _entry(wanted), is_ours),
         session_start(wanted, HOST, folder / "hooks.json"),
         skill(skills, wanted),
     ]
@@ -43,7 +44,7 @@ def _entry(wanted: Wanted) -> dict[str, Any]:
         made["url"] = wanted.url
         if wanted.token_variable is not None:
             made["bearer_token_env_var"] = wanted.token_variable
-        made["http_headers"] = {"X-Palacelog-Mode": wanted.mode}
+        made["http_headers"] = {MODE_HEADER: wanted.mode}
     else:
         made["command"], *made["args"] = wanted.server
     made["startup_timeout_sec"] = _START_SECONDS

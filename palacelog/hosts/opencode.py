@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from palacelog.hosts import files, jsonc
+from palacelog.hosts.ownership import is_ours
 from palacelog.hosts.parts import JsonEntry, OwnFile, Part
 from palacelog.hosts.skill import skill
 from palacelog.hosts.templates import filled
@@ -41,7 +42,7 @@ def parts(wanted: Wanted) -> Sequence[Part]:
         milliseconds=HOOK_MILLISECONDS,
     )
     return [
-        JsonEntry("mcp", path, steps, _entry(wanted, second=second)),
+        JsonEntry("mcp", path, steps, _entry(wanted, second=second), is_ours=is_ours),
         OwnFile("session-start", folder / "plugins" / f"{NAME}.js", plugin),
         skill(folder / "skills", wanted),
     ]

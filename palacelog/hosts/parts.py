@@ -47,6 +47,10 @@ class Part(Protocol):
         """What stands there; None where nothing does."""
         ...
 
+    def ours(self, found: Any) -> bool:
+        """Whether what was found is of our making, or runs our command."""
+        ...
+
     def put(self, text: str, value: Any) -> str:
         """The text with a value in its place."""
         ...
@@ -65,7 +69,8 @@ class JsonEntry:
     """A member or an item in a JSON file, with comments or without.
 
     Attributes:
-        alone: whether what was found is ours and nothing else.
+        alone: whether what was found holds nothing of somebody else.
+        is_ours: whether what was found is of our making.
     """
 
     name: str
@@ -73,6 +78,7 @@ class JsonEntry:
     steps: Sequence[Step]
     value: Mapping[str, Any] | None
     alone: Callable[[Any], bool] = lambda found: True
+    is_ours: Callable[[Any], bool] = lambda found: True
 
     def find(self, text: str) -> Any:
         """See `Part`."""
@@ -80,6 +86,10 @@ class JsonEntry:
         if found is not None and not self.alone(found):
             raise NotEditable("our entry holds something that is not ours")
         return found
+
+    def ours(self, found: Any) -> bool:
+        """See `Part`."""
+        return self.is_ours(found)
 
     def put(self, text: str, value: Any) -> str:
         """See `Part`."""
@@ -108,6 +118,7 @@ class TomlEntry:
     path: Path
     steps: tuple[str, str]
     value: Mapping[str, Any] | None
+    is_ours: Callable[[Any], bool] = lambda found: True
 
     def find(self, text: str) -> Any:
         """See `Part`."""
@@ -116,6 +127,10 @@ class TomlEntry:
         if not isinstance(found, dict):
             raise NotEditable(f"`{group}` is no table")
         return found.get(name)
+
+    def ours(self, found: Any) -> bool:
+        """See `Part`."""
+        return self.is_ours(found)
 
     def put(self, text: str, value: Any) -> str:
         """See `Part`."""
@@ -170,6 +185,10 @@ class OwnFile:
         if MARK not in text[:400]:
             raise NotEditable("it was not written by palacelog")
         return text
+
+    def ours(self, found: Any) -> bool:
+        """See `Part`."""
+        return True
 
     def put(self, text: str, value: Any) -> str:
         """See `Part`."""

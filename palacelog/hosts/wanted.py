@@ -15,8 +15,12 @@ from typing import Final, Literal
 
 from domain.errors import InvalidInput, invalid
 from palacelog.hosts.labels import MODES, OFF
+from palacelog.places import DEFAULT_FOLDER, PALACE_VARIABLE
 
 NAME: Final = "palacelog"
+SERVE: Final = "mcp"
+"""The command that serves a session."""
+MODE_HEADER: Final = "X-Palacelog-Mode"
 HOOK_SECONDS: Final = 10
 """How long a host waits for a hook; the hook itself gives up earlier."""
 
@@ -37,6 +41,7 @@ class Wanted:
         label: `full`, `read-only` or `off`.
         url: of a palace that is served over HTTP; None for a command that the host starts.
         token_variable: the variable in the environment that holds the token for it.
+        named: whether a person named the command, and so wants that one on every machine.
         home, project: the person's home, and the project's folder.
         scope: for all of the person's work, or for the project alone.
     """
@@ -49,6 +54,7 @@ class Wanted:
     scope: Scope = "user"
     url: str | None = None
     token_variable: str | None = None
+    named: bool = False
 
     @property
     def off(self) -> bool:
@@ -63,7 +69,29 @@ class Wanted:
     @property
     def server(self) -> list[str]:
         """The command that serves a session over standard input and output."""
-        return [str(self.command), "--palace", str(self.palace), "--mode", self.mode, "mcp"]
+        return [str(self.command), "--palace", str(self.palace), "--mode", self.mode, SERVE]
+
+    @property
+    def shared_server(self) -> list[str]:
+        """The same for a file that goes to other machines too: the command is found on the PATH,
+        and the palace is where each person has theirs, in the words of Claude Code.
+        """
+        command = str(self.command) if self.named else NAME
+        place = self._shared_place()
+        told = [] if place is None else ["--palace", place]
+        return [command, *told, "--mode", self.mode, SERVE]
+
+    def _shared_place(self) -> str | None:
+        """Where the palace is on any machine; None where our command looks by itself."""
+        home, project = self.home.resolve(), self.project.resolve()
+        if self.palace == home / Path(DEFAULT_FOLDER).name:
+            return None
+        if self.palace.is_relative_to(project):
+            return f"${{CLAUDE_PROJECT_DIR:-.}}/{self.palace.relative_to(project).as_posix()}"
+        told = str(self.palace)
+        if self.palace.is_relative_to(home):
+            told = f"~/{self.palace.relative_to(home).as_posix()}"
+        return f"${{{PALACE_VARIABLE}:-{told}}}"
 
     def hook(self, event: str, host: str) -> list[str]:
         """The command that a host runs at an event."""
@@ -80,7 +108,7 @@ class Wanted:
         Args:
             reference: how the host names a variable of the environment, with `{}` for its name.
         """
-        made = {"X-Palacelog-Mode": self.mode}
+        made = {MODE_HEADER: self.mode}
         if self.token_variable is not None:
             made["Authorization"] = f"Bearer {reference.format(self.token_variable)}"
         return made

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from domain.catalog import CATALOG
+from palacelog.bootstrap import create_palace
 from palacelog.hosts import files as host_files
 from tests.hosts import COMMAND, HOSTS, Home
 
@@ -166,6 +167,26 @@ def test_changing_the_label_is_undone_as_well(home: Home, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", HOSTS)
+def test_changing_the_label_of_what_stands_in_files_of_its_own_is_undone_as_well(
+    home: Home, host: str
+) -> None:
+    for label in ("full", "read-only", "off", "full"):
+        home("install", host, "--label", label)
+    assert home.files().keys() == OURS[host]
+    home("remove", host)
+    assert home.files() == {}
+
+
+def test_what_else_stands_beside_an_entry_that_runs_us_is_kept_and_stays(home: Home) -> None:
+    text = '{"a": 1, "mcpServers": {"palacelog": {"command": "palacelog", "args": ["mcp"]}}}'
+    home.write(".claude.json", text)
+    home("install", "claude-code")
+    assert home.read(".claude.json.palacelog-backup") == text
+    home("remove", "claude-code")
+    assert json.loads(home.read(".claude.json")) == {"a": 1, "mcpServers": {}}
+
+
+@pytest.mark.parametrize("host", HOSTS)
 def test_a_label_that_nobody_knows_is_off(home: Home, host: str) -> None:
     assert home("install", host, "--label", "off")["label"] == "off"
     off = home.files()
@@ -204,6 +225,77 @@ def test_an_entry_that_a_person_made_by_hand_comes_back(home: Home) -> None:
     assert str(COMMAND) in home.read(".claude.json")
     home("remove", "claude-code")
     assert home.read(".claude.json") == text
+
+
+BY_HAND = [
+    ("claude-code", ".claude.json", '{"mcpServers": {"palacelog": {"command": "mine"}}}'),
+    (
+        "claude-code",
+        ".claude.json",
+        '{"mcpServers": {"palacelog": {"type": "http", "url": "https://palacelog.example/mcp"}}}',
+    ),
+    ("codex", ".codex/config.toml", '[mcp_servers.palacelog]\ncommand = "mine"\nargs = ["mcp"]\n'),
+    (
+        "opencode",
+        ".config/opencode/opencode.json",
+        '{"mcp": {"palacelog": {"type": "local", "command": ["mcp", "palacelog"]}}}',
+    ),
+]
+
+
+@pytest.mark.parametrize(("host", "name", "held"), BY_HAND, ids=range(len(BY_HAND)))
+def test_an_entry_that_somebody_else_made_stays_and_the_rest_is_taken_out(
+    home: Home, host: str, name: str, held: str
+) -> None:
+    home.write(name, held)
+    before = home.files()
+    assert not home("status", host)["installed"]
+    home("install", host)
+    home.write(name, held)
+    stands = {one["part"]: one["state"] for one in home("status", host)["parts"]}
+    assert stands == {"mcp": "foreign", "session-start": "current", "skill": "current"}
+    [left, *rest] = home("remove", host)["changes"]
+    assert left["action"] == "leave"
+    assert left["code"] == "palacelog::integration::not_ours"
+    assert "by hand" in left["help"]
+    assert all("code" not in one for one in rest)
+    assert home.files() == before
+
+
+def test_turning_memory_off_leaves_a_server_that_somebody_else_named_as_ours(home: Home) -> None:
+    _, name, held = BY_HAND[0]
+    home.write(name, held)
+    assert actions(home("install", "claude-code", "--label", "off"))[0] == "leave"
+    assert home.read(name) == held
+
+
+RUNS_US = [
+    {"command": "palacelog", "args": ["mcp"]},
+    {"command": "/opt/bin/palacelog", "args": ["--mode", "read_only", "mcp", "--in-process"]},
+    {"command": "uvx", "args": ["palacelog", "mcp"]},
+    {"command": "python3", "args": ["-m", "palacelog", "mcp"]},
+]
+
+
+@pytest.mark.parametrize("entry", RUNS_US, ids=range(len(RUNS_US)))
+def test_an_entry_that_runs_our_command_is_taken_out_whoever_made_it(
+    home: Home, entry: dict[str, Any]
+) -> None:
+    other = {"command": "x"}
+    servers = {"other": other, "palacelog": entry}
+    home.write(".claude.json", json.dumps({"mcpServers": servers}))
+    assert actions(home("remove", "claude-code"))[0] == "remove"
+    assert json.loads(home.read(".claude.json")) == {"mcpServers": {"other": other}}
+
+
+def test_a_command_of_another_name_that_was_installed_is_taken_out(
+    home: Home, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "memory"
+    wrapper.symlink_to(COMMAND)
+    home("install", "codex", "--command", wrapper)
+    home("remove", "codex")
+    assert home.files() == {}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -374,8 +466,26 @@ def test_a_disk_that_is_full_half_way_leaves_what_was_there(
     assert ended.code == 3
     [error] = ended.errors
     assert error["code"] == "palacelog::integration::not_writable"
-    left = home.files()
-    assert {name: held for name, held in left.items() if "palacelog-backup" not in name} == before
+    assert home.files() == before
+    assert not list(home.path.rglob("skills/palacelog"))
+
+
+def test_what_was_kept_beside_earlier_is_there_again_after_a_full_disk(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_files_of(home, "claude-code")
+    home.write(".claude.json.palacelog-backup", "of an earlier time")
+    before = home.files()
+    real = os.replace
+
+    def replace(made: str, target: Path) -> None:
+        if target.name == "settings.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        real(made, target)
+
+    monkeypatch.setattr(host_files.os, "replace", replace)
+    assert home.run("install", "claude-code").code == 3
+    assert home.files() == before
 
 
 def test_a_link_and_the_mode_of_a_file_stay(home: Home) -> None:
@@ -441,8 +551,8 @@ def test_an_interruption_half_way_leaves_what_was_there(
 
     monkeypatch.setattr(host_files.os, "replace", replace)
     assert home.run("install", "claude-code").code != 0
-    left = home.files()
-    assert {name: held for name, held in left.items() if "palacelog-backup" not in name} == before
+    assert home.files() == before
+    assert not list(home.path.rglob("skills/palacelog"))
 
 
 def server_in(home: Home, host: str) -> Any:
@@ -500,6 +610,39 @@ def test_over_http_the_ceiling_and_the_token_s_variable_go_along(
     assert entry["url"] == url
     assert expected.items() <= entry.items()
     assert "command" not in entry
+
+
+def shared(home: Home, palace: Path) -> list[str]:
+    """What a project's `.mcp.json` says of a palace."""
+    if not palace.exists():
+        create_palace(palace, "laptop")
+    home.line.palace = palace
+    home("install", "claude-code", "--scope", "project")
+    assert home("status", "claude-code", "--scope", "project")["current"]
+    entry = json.loads(home.read("project/.mcp.json"))["mcpServers"]["palacelog"]
+    return [entry["command"], *entry["args"]]
+
+
+def test_what_a_team_shares_holds_nothing_of_this_machine(home: Home, tmp_path: Path) -> None:
+    after = ["--mode", "full", "mcp"]
+    assert shared(home, home.path / ".palacelog") == ["palacelog", *after]
+    for palace, place in (
+        (home.path / "my notes", "${PALACELOG_PALACE:-~/my notes}"),
+        (home.project / "memory", "${CLAUDE_PROJECT_DIR:-.}/memory"),
+        (tmp_path / "palace", f"${{PALACELOG_PALACE:-{tmp_path}/palace}}"),
+    ):
+        assert shared(home, palace) == ["palacelog", "--palace", place, *after]
+    settings = home.read("project/.claude/settings.local.json")
+    assert str(COMMAND) in settings
+    assert str(home.palace) in settings
+
+
+def test_a_command_that_was_named_is_the_one_that_a_team_shares(home: Home, tmp_path: Path) -> None:
+    wrapper = tmp_path / "palacelog"
+    wrapper.symlink_to(COMMAND)
+    home("install", "claude-code", "--scope", "project", "--command", wrapper)
+    entry = json.loads(home.read("project/.mcp.json"))["mcpServers"]["palacelog"]
+    assert entry["command"] == str(wrapper)
 
 
 def test_an_address_may_end_with_a_slash(home: Home) -> None:
@@ -583,6 +726,14 @@ def test_a_person_sees_tables_and_what_to_do_next(seen: Any) -> None:
     assert "current" in seen("status", "codex")[1]
     assert "Nothing was changed" in seen("remove", "codex", "--dry-run")[1]
     assert "Into ~/.cursor/mcp.json" in seen("print", "cursor")[1]
+
+
+def test_a_person_sees_what_was_left(home: Home, seen: Any) -> None:
+    home.write(".claude.json", BY_HAND[0][2])
+    _, told = seen("remove", "claude-code")
+    assert "leave" in told
+    assert "palacelog::integration::not_ours" in told
+    assert "by hand" in told
 
 
 def test_a_skill_fits_every_host(home: Home) -> None:
