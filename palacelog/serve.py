@@ -24,8 +24,7 @@ from palacelog.http.tokens import Token, read_tokens
 from palacelog.late import LatePalace
 from palacelog.mcp.http import McpOverHttp
 from palacelog.mcp.tools import Choice
-from palacelog.owner.lock import take_lock
-from palacelog.owner.process import Owner
+from palacelog.owner.within import owning
 from palacelog.rest.app import make_app
 from palacelog.settings import Serving
 
@@ -50,55 +49,31 @@ class Guarded:
             choice, prefix: of the tools at `/mcp`.
             owns: see `serve`.
         """
-        settings = house.settings.serve
+        settings = house.settings
         over_http = McpOverHttp(house, choice, prefix)
 
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncIterator[None]:
-            async with over_http.running(), _owning(house) if owns else nullcontext():
+            late = LatePalace(settings, lambda: house)
+            owner = owning(house.folder.path, late) if owns else nullcontext()
+            async with over_http.running(), owner:
                 yield
 
         ways: Any = make_app(house, others={MCP_PATH: over_http}, lifespan=lifespan)
         self._stopping = Stopping(ways)
-        in_time = Deadline(self._stopping, seconds=settings.request_seconds)
-        bodies = Bodies(in_time, seconds=settings.body_seconds)
+        in_time = Deadline(self._stopping, seconds=settings.serve.request_seconds)
+        bodies = Bodies(in_time, seconds=settings.serve.body_seconds)
         door = Door(
             bodies,
-            hosts=hosts_of(settings),
+            hosts=hosts_of(settings.serve),
             tokens=tokens,
-            calls_per_minute=settings.calls_per_minute,
+            calls_per_minute=settings.serve.calls_per_minute,
         )
         self.app: App = Outermost(door, paths=frozenset({MCP_PATH}))
 
     def stop(self) -> None:
         """End the streams that would go on for ever."""
         self._stopping.stop()
-
-
-@asynccontextmanager
-async def _owning(house: House) -> AsyncIterator[None]:
-    """The owner of the palace within, where it can be this process."""
-    owner = await _begun(house)
-    try:
-        yield
-    finally:
-        if owner is not None:
-            owner.end()
-            await owner.ended()
-
-
-async def _begun(house: House) -> Owner | None:
-    """The owner of a palace; None where it cannot be this process."""
-    path = house.folder.path
-    try:
-        lock = take_lock(path)
-        if lock is None:
-            return None
-        owner = Owner(path, LatePalace(house.settings, lambda: house), lock)
-        await owner.begin()
-    except OSError:
-        return None
-    return owner
 
 
 def tokens_of(settings: Serving) -> tuple[Token, ...]:
@@ -148,7 +123,7 @@ def serve(
     """Serve a palace until a signal says stop; calls in flight are finished.
 
     Args:
-        owns: sessions of `palacelog mcp` are served too, unless another process does.
+        owns: sessions of `palacelog mcp` are served too, as soon as no other process does.
         ready: told the address as soon as requests are taken.
 
     Raises:

@@ -76,14 +76,14 @@ class Session:
         self,
         tool: str,
         arguments: Mapping[str, Any],
-        mode: object = None,
+        who: Context | None = None,
         key: str | None = None,
         report: Report = silent,
     ) -> dict[str, Any]:
         """Do one operation, as `Palace.call` does, and go on with the mode that it chose.
 
         Args:
-            mode: see `asked`.
+            who: as `asked` told it when the call came; None for whoever calls now.
             key: the idempotency key of a write that brings none.
             report: told how far a long operation has come.
         """
@@ -91,7 +91,7 @@ class Session:
         takes_key = entry is not None and KEY in entry.asks.model_fields
         if key is not None and takes_key and arguments.get(KEY) is None:
             arguments = {**arguments, KEY: key}
-        answer = self._caller.call(tool, arguments, self.asked(mode), report)
+        answer = self._caller.call(tool, arguments, who or self.context, report)
         if tool == gate.SET_MODE:
             self._go_on_with(answer["session_mode"])
         return answer

@@ -7,14 +7,17 @@ with serving(ada.house) as served:
 from __future__ import annotations
 
 import asyncio
+import re
+import socket
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import orjson
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -22,6 +25,7 @@ from palacelog.bootstrap import House
 from palacelog.http.server import Server, listening, url_of
 from palacelog.serve import Guarded, tokens_of
 
+CLIENT = {"name": "by hand", "version": "1"}
 TOKENS = {"ada": ("ada-secret", "full"), "bob": ("bob-secret", "read_only"),
           "eve": ("eve-secret", "disabled")}  # fmt: skip
 
@@ -64,9 +68,9 @@ class Served(httpx2.Client):
 
 
 @contextmanager
-def serving(house: House, prefix: str = "") -> Iterator[Served]:
+def serving(house: House, prefix: str = "", *, owns: bool = False) -> Iterator[Served]:
     """A server of a palace, as its settings say but at any free port."""
-    guarded = Guarded(house, tokens_of(house.settings.serve), "all", prefix)
+    guarded = Guarded(house, tokens_of(house.settings.serve), "all", prefix, owns=owns)
     made = listening("127.0.0.1", 0)
     server = Server(guarded.app, on_stop=guarded.stop)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[made])))
@@ -89,6 +93,64 @@ def error_of(answer: httpx2.Response, status: int, code: str) -> dict[str, Any]:
     assert told["error"]
     assert told["help"]
     return told
+
+
+MCP = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+def request(method: str, id: int = 1, **params: Any) -> dict[str, Any]:
+    """A message of the protocol that is answered."""
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+def begun(url: str, **headers: str) -> dict[str, str]:
+    """The headers of a session that is begun by hand."""
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
+    asked = request("initialize", **about)
+    answer = httpx2.post(f"{url}/mcp", json=asked, headers=MCP | headers, timeout=60)
+    assert answer.status_code == 200, answer.text
+    return MCP | headers | {"mcp-session-id": answer.headers["mcp-session-id"]}
+
+
+class Posted:
+    """A request at `/mcp` on a connection of its own; its answer is read by hand."""
+
+    def __init__(self, url: str, message: dict[str, Any], headers: Mapping[str, str]) -> None:
+        host, _, port = url.rpartition("//")[2].rpartition(":")
+        body = orjson.dumps(message)
+        about = {**headers, "host": host, "connection": "close", "content-length": len(body)}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in about.items())
+        self._socket = socket.create_connection((host, int(port)), 60)
+        self._socket.sendall(f"POST /mcp HTTP/1.1\r\n{lines}\r\n".encode() + body)
+        self._read = b""
+
+    def quiet(self, seconds: float) -> bool:
+        """Whether the connection stays open so long, and no result comes."""
+        self._socket.settimeout(seconds)
+        try:
+            while part := self._socket.recv(65_536):
+                self._read += part
+        except TimeoutError:
+            return b"result" not in self._read
+        self.close()
+        return False
+
+    def whole(self) -> bytes:
+        """All that comes, until the server has ended it."""
+        self._socket.settimeout(60)
+        while part := self._socket.recv(65_536):
+            self._read += part
+        self.close()
+        return self._read
+
+    def answer(self) -> dict[str, Any]:
+        """The answer of the protocol, its error where it is one."""
+        [found] = re.findall(rb'\{.*"jsonrpc".*\}', self.whole())
+        return dict(orjson.loads(found))
+
+    def close(self) -> None:
+        """Go, whatever is still to come."""
+        self._socket.close()
 
 
 @asynccontextmanager

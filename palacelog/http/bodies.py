@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio
 
+from domain.errors import InvalidInput
 from palacelog.http.asgi import App, Message, Receive, Scope, Send, TurnedAway, header, tell
 
 BODY_BYTES_MAX: Final = 16 * 1024 * 1024
@@ -54,6 +55,21 @@ class Bodies:
             await tell(send, error, close=True)
             return
         await self._app(scope, _again(body, receive), send)
+
+
+def check_json(scope: Scope) -> None:
+    """That a body is said to be JSON.
+
+    Raises:
+        InvalidInput: `palacelog::http::content_type`.
+    """
+    [kind, *_] = [*header(scope, b"content-type"), ""]
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise InvalidInput(
+            "http::content_type",
+            "The body is not said to be JSON.",
+            "Send it with `Content-Type: application/json`.",
+        )
 
 
 async def _whole(scope: Scope, receive: Receive) -> bytes:

@@ -2,13 +2,24 @@
 
 Protects clients from waiting for ever. A call that is late is told so, and runs on to its end: what
 it writes is written once, or not at all, and a repeat with its idempotency key tells which.
+Protects calls in flight from the end of the server: a stream that waits for one is left to it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
 import anyio
 
 from palacelog.http.asgi import App, Message, Receive, Scope, Send, TurnedAway, tell
+
+ANSWER_SECONDS: Final = 5.0
+"""So long may an answer take to go out behind what it waited for, when the server stops."""
+_KEY: Final = "palacelog.answer"
 
 
 class Deadline:
@@ -50,38 +61,86 @@ class Stopping:
     def __init__(self, app: App) -> None:
         """Stand before an application."""
         self._app = app
-        self._open: set[anyio.CancelScope] = set()
+        self._open: set[_Answer] = set()
         self._stopped = False
 
     def stop(self) -> None:
-        """End what is streamed to readers, now and from now on."""
+        """End what is streamed and waits for nothing, now and from now on."""
         self._stopped = True
         for one in list(self._open):
-            one.cancel()
+            one.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["method"] != "GET":
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        streams = False
-
-        async def watched(message: Message) -> None:
-            nonlocal streams
-            await send(message)
-            if message["type"] == "http.response.start" and _is_stream(message):
-                streams = True
-                self._open.add(serving)
-                if self._stopped:
-                    serving.cancel()
-
         with anyio.CancelScope() as serving:
+            scope[_KEY] = answer = _Answer(serving, asks=scope["method"] == "POST")
+
+            async def watched(message: Message) -> None:
+                await send(message)
+                if message["type"] == "http.response.start" and _is_stream(message):
+                    self._open.add(answer)
+                    if self._stopped:
+                        answer.stop()
+
             try:
                 await self._app(scope, receive, watched)
             finally:
-                self._open.discard(serving)
-        if streams and serving.cancelled_caught:
+                self._open.discard(answer)
+                answer.over = True
+        if serving.cancelled_caught:
             await send({"type": "http.response.body", "body": b""})
+
+
+class _Answer:
+    """An answer on its way, and what is done for it."""
+
+    def __init__(self, serving: anyio.CancelScope, *, asks: bool) -> None:
+        """Nothing is done yet.
+
+        Args:
+            asks: whether something will be.
+        """
+        self._serving, self._waits = serving, asks
+        self._working, self._idle_since = 0, -math.inf
+        self._stopped = self.over = False
+
+    def begin(self) -> None:
+        """Something is done from now on."""
+        self._waits = False
+        self._working += 1
+
+    def end(self) -> None:
+        """It is done."""
+        self._working -= 1
+        self._idle_since = asyncio.get_running_loop().time()
+        if self._stopped:
+            self.stop()
+
+    def stop(self) -> None:
+        """End the stream, once nothing is done for it and what was done has gone out."""
+        self._stopped = True
+        if self.over or self._waits or self._working:
+            return
+        loop = asyncio.get_running_loop()
+        left = self._idle_since + ANSWER_SECONDS - loop.time()
+        if left > 0:
+            loop.call_later(left, self.stop)
+        else:
+            self._serving.cancel()
+
+
+@contextmanager
+def working(scope: Scope) -> Iterator[None]:
+    """What an answer waits for is done within: it is not cut off before."""
+    answer: _Answer = scope[_KEY]
+    answer.begin()
+    try:
+        yield
+    finally:
+        answer.end()
 
 
 def _is_stream(message: Message) -> bool:

@@ -15,6 +15,7 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import h11
@@ -150,10 +151,12 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """A signal stops the server; the process goes on, to close what it opened."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.handle_exit(number, frame)
+
         try:
-            before = {
-                one: signal.signal(one, self.handle_exit) for one in (signal.SIGTERM, signal.SIGINT)
-            }
+            before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
         except ValueError:  # no main thread: somebody else takes the signals
             before = {}
         try:
@@ -161,6 +164,16 @@ class Server(uvicorn.Server):
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; at a second Ctrl-C without waiting for anything.
+
+        The library that streams answers of the protocol patches uvicorn's method and looks for the
+        server behind a signal's handler, to cut streams off: it finds neither here.
+        """
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""

@@ -69,7 +69,9 @@ async def called(
         session.name(client)
     meta = asked.meta or {}
     key = asked.request.key if isinstance(asked.request, Numbered) else None
-    call = partial(session.call, tool, arguments, meta.get(MODE_META), key)
+    # What the session chooses while this call waits for its turn is not for this call.
+    who = session.asked(meta.get(MODE_META))
+    call = partial(session.call, tool, arguments, who, key)
     if PROGRESS_META not in meta:
         return await anyio.to_thread.run_sync(call, limiter=limiter)
     return await _with_progress(asked, call, limiter)

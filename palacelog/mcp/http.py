@@ -20,12 +20,14 @@ from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from domain.errors import PalaceError
+from domain.errors import InvalidInput, PalaceError
 from domain.gate import FULL, least
 from domain.operation import Context
+from domain.trail import UNKNOWN_TOOL
 from palacelog.bootstrap import House
-from palacelog.http.asgi import Receive, Scope, Send, header, tell
-from palacelog.http.bodies import BODY_BYTES_MAX
+from palacelog.http.asgi import Message, Receive, Scope, Send, header, tell
+from palacelog.http.bodies import BODY_BYTES_MAX, check_json
+from palacelog.http.deadline import working
 from palacelog.http.visitors import context_of, mode_asked, named, visitor_of
 from palacelog.mcp.asked import Asked
 from palacelog.mcp.server import make_server
@@ -35,6 +37,15 @@ from palacelog.settings import who
 
 _CHOSEN: Final = "palacelog/mode"
 _CEILING: Final = "palacelog/ceiling"
+_TAKEN: Final = "palacelog.taken"
+_UNREADABLE: Final = {
+    status: InvalidInput(f"http::{reason}", said, "See the protocol's revision that is spoken.")
+    for status, reason, said in (
+        (400, "malformed", "The request is none of the protocol."),
+        (406, "accept", "The client takes no answer that the protocol has."),
+    )
+}
+"""What the SDK turns away before there is a request: as it stands in the audit trail."""
 
 
 class McpOverHttp:
@@ -56,23 +67,40 @@ class McpOverHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
+        who = context_of(scope, self._context)
         try:
             mode_asked(scope)
-            named(scope, self._context)
+            who = named(scope, who)
+            if scope["method"] == "POST":
+                check_json(scope)
         except PalaceError as error:
+            self._note(who, error)
             await tell(send, error)
             return
         name = visitor_of(scope).name
         if name is not None:
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
-        await self._manager.handle_request(scope, receive, send)
+
+        async def noted(message: Message) -> None:
+            if message["type"] == "http.response.start" and _TAKEN not in scope:
+                self._note(who, _UNREADABLE.get(message["status"]))
+            await send(message)
+
+        await self._manager.handle_request(scope, receive, noted)
+
+    def _note(self, who: Context, refusal: PalaceError | None) -> None:
+        """Note a request that was refused before it was any call."""
+        if refusal is not None:
+            self._house.palace.trail.refused(UNKNOWN_TOOL, {}, who, refusal)
 
     async def _beginning(self, ctx: Asked, call_next: CallNext) -> HandlerResult:
         """What a session may use is decided when it begins; a later request can only lower it."""
         if ctx.method == "initialize":
             before = _state(ctx).get(_CEILING, FULL)
             _state(ctx)[_CEILING] = least(before, self._context_of(ctx).session_mode)
-        return await call_next(ctx)
+        _scope(ctx)[_TAKEN] = True
+        with working(_scope(ctx)):
+            return await call_next(ctx)
 
     def _context_of(self, asked: Asked) -> Context:
         """Who makes one request, and the most memory that it may use."""

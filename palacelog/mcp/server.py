@@ -21,6 +21,7 @@ from mcp.server.lowlevel.server import Server
 
 from domain.catalog import CATALOG
 from domain.errors import PalaceError
+from domain.gate import SET_MODE
 from palacelog.mcp import foreign, prompts, resources
 from palacelog.mcp.asked import Asked, SessionOf, called
 from palacelog.mcp.failing import foreseen, unforeseen
@@ -93,7 +94,8 @@ class _Surface:
     ) -> None:
         self._session_of, self._listed = session_of, listed
         self._choice, self._prefix = choice, prefix
-        self._limiter = anyio.CapacityLimiter(CALLS_AT_ONCE_MAX)
+        self._calls = anyio.CapacityLimiter(CALLS_AT_ONCE_MAX)
+        self._choices = anyio.CapacityLimiter(CALLS_AT_ONCE_MAX)
 
     async def list_tools(self, asked: Asked, _: Page) -> types.ListToolsResult:
         """All tools on one page."""
@@ -125,7 +127,9 @@ class _Surface:
         name, arguments = given.name.removeprefix(self._prefix), given.arguments or {}
         try:
             as_ours = foreign.ours(self._prefix, name, arguments)
-            return answered(await self._call_of(asked)(name, as_ours))
+            # What waits behind a choice does not wait for the calls before it.
+            limiter = self._choices if name == SET_MODE else self._calls
+            return answered(await self._call_of(asked, limiter)(name, as_ours))
         except PalaceError as error:
             return refused(foreign.told(self._prefix, name, error))
         except Exception as error:  # noqa: BLE001
@@ -147,8 +151,10 @@ class _Surface:
         """Complete an argument, by an operation that lists its values."""
         return await resources.complete(given, self._call_of(asked))
 
-    def _call_of(self, asked: Asked) -> resources.Call:
-        return partial(called, asked, self._session_of(asked), limiter=self._limiter)
+    def _call_of(
+        self, asked: Asked, limiter: anyio.CapacityLimiter | None = None
+    ) -> resources.Call:
+        return partial(called, asked, self._session_of(asked), limiter=limiter or self._calls)
 
 
 def answered(answer: dict[str, Any]) -> types.CallToolResult:

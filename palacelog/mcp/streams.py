@@ -3,12 +3,14 @@
 Protects hosts of both eras on one connection: a request that carries the envelope of 2026-07-28 is
 served by itself, any other in the session that `initialize` began. The SDK's own loop settles the
 era by the first request, so that a host which asks `server/discover` before it initializes would be
-refused.
+refused. Protects a session's choice: what is asked behind `set_mode` runs under the mode that it
+chose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -29,6 +31,8 @@ from mcp_types import (
     JSONRPCResponse,
 )
 
+from domain.gate import SET_MODE
+
 Params = Mapping[str, Any] | None
 
 
@@ -38,7 +42,7 @@ async def serve(
     write: WriteStream[SessionMessage],
 ) -> None:
     """Serve until the client closes its side; what it asked for by then is answered."""
-    unanswered = _Unanswered()
+    unanswered, order = _Unanswered(), _Order()
     dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(
         _Asks(read, unanswered),
         _Answers(write, unanswered),
@@ -51,7 +55,8 @@ async def serve(
         asked: DispatchContext[TransportContext], method: str, params: Params
     ) -> dict[str, Any]:
         try:
-            return await answer(asked, method, params)
+            async with order.kept(method, params):
+                return await answer(asked, method, params)
         finally:
             # Nobody answers a request that its client took back.
             if asked.cancel_requested.is_set():
@@ -78,6 +83,37 @@ def _has_envelope(params: Params) -> bool:
     """Whether a request says its protocol version itself, as only those of 2026-07-28 do."""
     meta = (params or {}).get("_meta")
     return isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta
+
+
+class _Order:
+    """What comes behind a choice of the session's mode waits until it is made.
+
+    The SDK begins a task for each request in the order in which they came, and each task comes here
+    before it waits for anything.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[anyio.Event] = []
+
+    @asynccontextmanager
+    async def kept(self, method: str, params: Params) -> AsyncIterator[None]:
+        """Answer a request within, in its turn."""
+        before, made = tuple(self._open), anyio.Event()
+        if _chooses(method, params):
+            self._open.append(made)
+        try:
+            for one in before:
+                await one.wait()
+            yield
+        finally:
+            if made in self._open:
+                self._open.remove(made)
+                made.set()
+
+
+def _chooses(method: str, params: Params) -> bool:
+    """Whether a request chooses the session's mode, whatever stands before the tool's name."""
+    return method == "tools/call" and str((params or {}).get("name")).endswith(SET_MODE)
 
 
 class _Unanswered:

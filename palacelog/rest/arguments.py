@@ -18,6 +18,7 @@ from domain.canonical import NotStorable, read_json
 from domain.catalog import CATALOG, Entry
 from domain.errors import InvalidInput, invalid
 from palacelog.http.asgi import Scope, header
+from palacelog.http.bodies import check_json
 from palacelog.sessions import KEY
 
 KEY_HEADER: Final = "Idempotency-Key"
@@ -47,13 +48,7 @@ def from_body(scope: Scope, body: bytes) -> dict[str, Any]:
     """
     if not body:
         return {}
-    [kind, *_] = [*header(scope, b"content-type"), ""]
-    if kind.partition(";")[0].strip().lower() != "application/json":
-        raise InvalidInput(
-            "http::content_type",
-            "The body is not said to be JSON.",
-            "Send it with `Content-Type: application/json`.",
-        )
+    check_json(scope)
     try:
         found = read_json(body)
     except NotStorable as error:

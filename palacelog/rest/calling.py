@@ -79,8 +79,8 @@ class Calling:
                         f"`{name}` differs from the path's.",
                         "Give it in the path alone.",
                     )
-            mode, key = mode_asked(request.scope), key_of(request.scope, given)
-        return told(await self.done(partial(session.call, tool, given, mode, key)))
+            who, key = session.asked(mode_asked(request.scope)), key_of(request.scope, given)
+        return told(await self.done(partial(session.call, tool, given, who, key)))
 
     async def done(self, call: Callable[[], Any]) -> Any:
         """What a call gives, once it is its turn."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,14 @@ import httpx2
 import orjson
 import pytest
 
+from palacelog.owner import within
+from palacelog.owner.frames import SOCKET_FILE
+from palacelog.owner.lock import holder, take_lock
+from replay.write_lock import WriteLock
 from tests.command_line import CommandLine, new_line
 from tests.hosting import Host, end_owner, owner
-from tests.served import bearer, token_file
+from tests.palaces import Device
+from tests.served import Posted, bearer, begun, request, serving, token_file
 
 PLACE = {"wing": "home", "room": "notes"}
 
@@ -143,6 +149,64 @@ def test_a_server_with_a_mode_of_its_own_serves_no_sessions_of_hosts(line: Comma
         refused = httpx2.post(f"{url}/api/create_wing", json={"wing": "lab"})
         assert refused.status_code == 403
         assert httpx2.get(f"{url}/api/list_wings").json()["total"] == 1
+
+
+def test_a_call_of_a_session_in_flight_is_answered_behind_a_signal(line: CommandLine) -> None:
+    asked = request("tools/call", name="add_drawer", arguments=PLACE | {"content": "tea"})
+    with started(line) as (process, url):
+        session = begun(url)
+        with closing(WriteLock(line.palace, 60)) as lock:
+            with lock.held():
+                posted = Posted(url, asked, session)
+                assert posted.quiet(0.5)
+                process.send_signal(signal.SIGTERM)
+                assert posted.quiet(2)
+            assert posted.answer()["result"]["structuredContent"]["position"] == 1
+        assert process.wait(60) == 0
+
+
+def test_a_server_takes_over_from_a_process_that_served_sessions_before_it(
+    line: CommandLine,
+) -> None:
+    with Host(line.palace) as host:
+        host.begin()
+        first = owner(line.palace)
+        with started(line) as (process, _):
+            assert owner(line.palace) == first != process.pid
+            end_owner(line.palace, signal.SIGTERM)
+            while owner(line.palace) is None:
+                assert process.poll() is None
+            assert owner(line.palace) == process.pid
+            assert host.call("create_wing", {"wing": "attic"})["local_seq"] == 1
+            with Host(line.palace) as other:
+                other.begin()
+                assert owner(line.palace) == process.pid
+
+
+def test_a_server_that_stops_before_it_could_take_over_leaves_nothing(ada: Device) -> None:
+    lock = take_lock(ada.folder)
+    assert lock is not None
+    with serving(ada.house, owns=True):
+        pass
+    os.close(lock)
+    assert holder(ada.folder) is None
+    assert not (ada.folder / SOCKET_FILE).exists()
+
+
+def test_a_server_takes_a_palace_over_that_another_process_lets_go(
+    ada: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(within, "LOOK_SECONDS", 0.01)
+    lock = take_lock(ada.folder)
+    assert lock is not None
+    with serving(ada.house, owns=True) as served:
+        served.get("/healthz")
+        assert not (ada.folder / SOCKET_FILE).exists()
+        os.close(lock)
+        while owner(ada.folder) is None:
+            assert served.thread.is_alive()
+        assert owner(ada.folder) == os.getpid()
+    assert holder(ada.folder) is None
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="nothing makes a certificate")

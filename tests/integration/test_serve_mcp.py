@@ -287,3 +287,46 @@ async def test_a_mode_above_the_ceiling_in_a_request_is_noted_as_a_refusal(
         noted = ada.list_operations(outcome="refused")["operations"]
     told = {one["code"] for one in noted}
     assert told == {"palacelog::input::invalid", "palacelog::mode::above_ceiling"}
+
+
+NEWER = {"mcp-protocol-version": MODERN}
+PLAIN = {"content-type": "text/x-secret"}
+
+
+@pytest.mark.parametrize("era", [{}, NEWER], ids=ERAS)
+@pytest.mark.parametrize(
+    ("head", "body", "status", "code"),
+    [
+        ({MODE_HEADER: "secret"}, b"{}", 400, "input::invalid"),
+        ({"x-palacelog-agent": "secret" * 30}, b"{}", 400, "input::invalid"),
+        ({}, b"secret", 400, "http::malformed"),
+        ({}, b"[]", 400, "http::malformed"),
+        ({}, b'{"id": "secret"}', 400, "http::malformed"),
+        (PLAIN, b"{}", 415, "http::content_type"),
+        ({"accept": "text/x-secret"}, b"{}", 406, "http::accept"),
+    ],
+)
+def test_a_request_that_is_none_of_the_protocol_is_noted_without_what_it_held(
+    ada: Device, served: Served, era: dict[str, str], head: dict[str, str], body: bytes,
+    status: int, code: str,
+) -> None:  # fmt: skip
+    about = {"accept": TEXT, "content-type": "application/json"} | era | head
+    before = fingerprint(ada.house)
+    assert served.post("/mcp", content=body, headers=about).status_code == status
+    ada.house.palace.trail.flush()
+    [line] = ada.list_operations(outcome="refused")["operations"]
+    assert (line["tool"], line["code"]) == ("unknown_tool", f"palacelog::{code}")
+    assert "secret" not in str(ada.show_operation(op_id=line["op_id"]))
+    assert fingerprint(ada.house) == before
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_refusal_of_the_palace_is_noted_once(ada: Device, served: Served, era: str) -> None:
+    async with connected(served, era) as client:
+        with pytest.raises(MCPError):
+            await client.read_resource("palacelog://log/secret")
+        with pytest.raises(MCPError):
+            await client.read_resource("palacelog://drawer/none")
+    ada.house.palace.trail.flush()
+    noted = ada.list_operations(outcome="refused")["operations"]
+    assert {one["tool"] for one in noted} == {"get_drawer"}
