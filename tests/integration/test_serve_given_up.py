@@ -147,8 +147,9 @@ def test_a_call_whose_client_is_gone_is_done_once_and_its_repeat_answered(
 ) -> None:
     client = Client(served, era)
     with ada.house.lock.held():
-        client.call(1, "tea").close()
+        posted = client.call(1, "tea")
         arrivals.one()
+        posted.close()
         repeat = client.call(1, "tea")
         arrivals.one()
     first = repeat.answer()["result"]["structuredContent"]
