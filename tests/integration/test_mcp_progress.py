@@ -46,7 +46,7 @@ async def test_embedding_tells_how_far_it_is(eve: Device, era: str) -> None:
     async with over_streams(session_of(eve), era) as client:
         done = answered(await client.call_tool("embed", progress_callback=heard))
         assert done["embedded"] == 40
-        assert await heard.all() == [(32, 40), (40, 40)]
+        assert await heard.all() == [(16, 40), (40, 40)]
 
 
 async def test_a_checkpoint_of_many_texts_tells_how_far_it_is(eve: Device, era: str) -> None:

@@ -399,7 +399,7 @@ def test_the_access_log_holds_no_content_no_query_and_no_token(
         ["ada", "GET", "-", "404"],
         ["ada", "DELETE", "/api/drawer/{drawer_id}", "200"],
         ["-", "GET", "-", "401"],
-        ["ada", "POST", "/mcp", "400"],
+        ["ada", "POST", "/mcp", "415"],
     ]
     assert lines[4].startswith("r-1 ")
     told = [one for one in caplog.records if not one.name.startswith(("httpx", "httpcore"))]
