@@ -201,6 +201,9 @@ def _waited_for(connection: duckdb.DuckDBPyConnection, question: Question[A]) ->
     with ThreadPoolExecutor(1) as asking:
         answer = asking.submit(question, connection)
         try:
+            # Who waits without an end is not woken where another thread takes the signal.
+            while wait([answer], _AGAIN_SECONDS).not_done:
+                pass
             return answer.result()
         except KeyboardInterrupt:
             # An interrupt that comes before the question has begun is forgotten.
