@@ -7,6 +7,7 @@ operation, never a setting.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -28,6 +29,9 @@ from projections.meaning import Steps
 
 SETTINGS_FILE: Final = "settings.toml"
 EMBEDDER_NONE: Final = "none"
+
+# A class of settings for each folder would name the file too; making one takes as long as reading.
+_file: ContextVar[Path | None] = ContextVar("_file", default=None)
 
 
 class Audit(BaseModel):
@@ -175,7 +179,8 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """What the caller passes, else the environment, else the file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        file = TomlConfigSettingsSource(settings_cls, _file.get())
+        return init_settings, env_settings, file
 
 
 def load(folder: Path, **given: Any) -> Settings:
@@ -188,11 +193,9 @@ def load(folder: Path, **given: Any) -> Settings:
         InvalidInput: `palacelog::settings::invalid`, naming each key that is wrong.
     """
 
-    class OfFolder(Settings):
-        model_config = SettingsConfigDict(toml_file=folder / SETTINGS_FILE)
-
+    before = _file.set(folder / SETTINGS_FILE)
     try:
-        return OfFolder(**{key: value for key, value in given.items() if value is not None})
+        return Settings(**{key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
         named = "; ".join(
             f"{'.'.join(map(str, one['loc']))}: {_reason(one['msg'])}" for one in error.errors()
@@ -208,6 +211,8 @@ def load(folder: Path, **given: Any) -> Settings:
             f"{SETTINGS_FILE} is not TOML: {error}.",
             f"Correct {SETTINGS_FILE} in the palace's folder.",
         ) from None
+    finally:
+        _file.reset(before)
 
 
 def _reason(said: str) -> str:
