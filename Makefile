@@ -5,6 +5,7 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 PACKAGES := domain projections replay palacelog
 SUITE := tests/conformance
+PARALLEL := --numprocesses auto --dist worksteal
 
 # Tests start hundreds of processes: none of them need compile what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,7 +47,11 @@ demo: setup ## Show what palacelog does, on a palace made for the purpose
 
 .PHONY: test
 test: setup ## Run the unit and integration tests
-	$(BIN)/pytest --numprocesses auto --dist worksteal $(ARGS)
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+.PHONY: processes
+processes: setup ## Run the tests that start real processes: commands, sessions, servers, hosts
+	$(BIN)/pytest $(PARALLEL) tests/processes $(ARGS)
 
 .PHONY: check
 check: setup ## Lint, check format, types, import contracts and house rules

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import orjson
 import pytest
 
 from domain.errors import Damaged, PalaceError, Unusable
 from palacelog.auditing import LOCK_FILE, Audit
 from projections.audit.copy import COPY_FILE, AuditCopy
 from projections.audit.questions import Window
-from projections.audit.schema import tables
 from projections.audit.sources import Operations, StoredEvent
 from replay.rebuild import rebuild
 from replay.stored import stored_events
 from replay.write_lock import only_one
+from tests.audited import everything, some_life
 from tests.benchmarks.palaces import with_history
-from tests.command_line import ROOT, CommandLine
 from tests.palaces import Device, Fleet, acknowledge, deliver, new_palace, receive
 
 
@@ -32,42 +28,6 @@ def rows(device: Device, text: str, limit: int = 10_000) -> list[list[Any]]:
     """What a SELECT gives."""
     found: list[list[Any]] = Audit(device.house).sql(text, limit)["rows"]
     return found
-
-
-def everything(audit: Audit) -> dict[str, list[tuple[Any, ...]]]:
-    """All rows of all tables, sorted."""
-
-    def question(connection: Any) -> dict[str, Any]:
-        found = {name: connection.execute(f"FROM stored.{name}").fetchall() for name in tables()}
-        return {name: sorted(rows, key=repr) for name, rows in found.items()}
-
-    return audit.ask(question)
-
-
-def some_life(ada: Device) -> None:
-    """Texts and facts that were changed, ended and hidden."""
-    first = ada.add_drawer(
-        wing="atlas", room="plans", content="Ship in June.", tags=["plan"],
-        valid_from="2026-01-01",
-    )  # fmt: skip
-    second = ada.update_drawer(drawer_id=first["drawer_id"], content="Ship in July.")
-    ada.supersede_drawer(
-        drawer_id=second["drawer_id"], content="Ship in May.", valid_from="2026-05-01"
-    )
-    gone = ada.add_drawer(wing="atlas", room="plans", content="Nobody needs this.")
-    ada.delete_drawer(drawer_id=gone["drawer_id"])
-    ada.add_drawer(
-        wing="home", room="garden", content="'; DROP TABLE operations; -- Ünïcode 猫",
-        valid_from="2026-01-01", valid_to="2026-03-01",
-    )  # fmt: skip
-    ada.kg_add(subject="atlas", predicate="cache", object="SQLite", valid_from="2026-01-05")
-    ada.kg_supersede(
-        subject="atlas", predicate="cache", old_object="SQLite", new_object="Redis",
-        at="2026-03-02",
-    )  # fmt: skip
-    ada.kg_add(subject="Kiran", predicate="city", object="Lyon", valid_from="2026-01-01")
-    ada.kg_add(subject="Kiran", predicate="city", object="Nice", valid_from="2026-02-01")
-    ada.kg_declare_predicate(predicate="city", cardinality="one")
 
 
 MOMENTS = ("2025-12-31T00:00Z", "2026-02-15T00:00Z", "2026-03-02T00:00Z", "2026-06-01T00:00Z")
@@ -171,53 +131,6 @@ def test_a_copy_that_follows_a_long_history_equals_one_made_at_once(tmp_path: Pa
         (target.folder.path / COPY_FILE).unlink()
         assert everything(audit) == grown
         assert len(grown["operations"]) == 500
-
-
-# Says so and waits where a copy is being made: before there is anything in it, in the midst of its
-# rows, and where they all are.
-HALTED = """
-import sys
-from palacelog.cli.main import app
-from projections.audit import copy
-from projections.audit.sources import Operations
-
-def halt():
-    print("there", flush=True)
-    sys.stdin.read()
-
-owner, name, when = {
-    "empty": (copy, "_create", "before"),
-    "half": (Operations, "catch_up", "after"),
-    "full": (copy.AuditCopy, "_catch_up", "after"),
-}[sys.argv.pop()]
-work = getattr(owner, name)
-
-def halting(*given):
-    if when == "after":
-        work(*given)
-    halt()
-
-setattr(owner, name, halting)
-app()
-"""
-
-
-@pytest.mark.parametrize("where", ["empty", "half", "full"])
-def test_a_copy_whose_making_was_killed_is_finished_by_the_next(fleet: Fleet, where: str) -> None:
-    ada = fleet.device("ada")
-    some_life(ada)
-    whole = everything(Audit(ada.house))
-    (ada.folder / COPY_FILE).unlink()
-    line = CommandLine(ada.folder)
-    command = line.command("audit", where, script=HALTED)
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=line.env()
-    ) as killed:
-        assert killed.stdout is not None
-        assert killed.stdout.readline() == b"there\n"
-        killed.kill()
-    assert (ada.folder / COPY_FILE).exists()
-    assert everything(Audit(ada.house)) == whole
 
 
 def test_orders_that_a_primary_gave_reach_the_copy(fleet: Fleet) -> None:
@@ -340,43 +253,6 @@ def test_who_asks_while_another_does_waits_and_then_learns_why(ada: Device) -> N
         Audit(ada.house).activity(Window(), agents=True)
     assert caught.value.code == "palacelog::audit::busy"
     assert caught.value.help
-
-
-def test_another_program_that_has_the_file_open_is_named(ada: Device) -> None:
-    audit = Audit(ada.house)
-    audit.activity(Window(), agents=True)
-    script = (
-        "import duckdb, sys\n"
-        "connection = duckdb.connect(sys.argv[1])\n"
-        "print('open', flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    command = [sys.executable, "-c", script, str(ada.folder / COPY_FILE)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"open\n"
-        with pytest.raises(PalaceError) as caught:
-            audit.activity(Window(), agents=True)
-        other.communicate()
-    assert caught.value.code == "palacelog::audit::busy"
-    assert audit.activity(Window(), agents=True)["devices"] == []
-
-
-def test_two_processes_at_once_both_get_their_answer(ada: Device) -> None:
-    some_life(ada)
-    command = [
-        sys.executable, "-m", "palacelog.cli.main", "--palace", str(ada.folder),
-        "audit", "sql", "SELECT count(*) FROM operations",
-    ]  # fmt: skip
-    env = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    asking = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-        for _ in range(2)
-    ]
-    for one in asking:
-        out, err = one.communicate(timeout=60)
-        assert one.returncode == 0, err
-        assert orjson.loads(out)["rows"] == [[11]]
 
 
 def test_the_report_counts_who_was_active(clock: Any, ada: Device) -> None:

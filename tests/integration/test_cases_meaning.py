@@ -1,4 +1,4 @@
-"""What searches must find and refuse, whatever ranks: cases V1 to V4, and what an answer says."""
+"""What searches must find and refuse, whatever ranks (cases V1 to V4, V7, V8); what answers say."""
 
 from __future__ import annotations
 
@@ -130,3 +130,31 @@ def test_an_author_who_came_later_changes_no_past_answer(ada: Device) -> None:
     before = ada.search(**asked)["hits"]
     ada.add_drawer(wing="w", room="r", content="I was here.", added_by="Robin")
     assert ada.search(**asked)["hits"] == before
+
+
+@pytest.fixture
+def eve(fleet: Fleet) -> Device:
+    return fleet.device("eve", vectors={"embedder": "wordllama", "wait_seconds": 60})
+
+
+def test_the_end_of_a_very_long_text_is_found_by_its_word_and_by_its_meaning(eve: Device) -> None:
+    """V7"""
+    filler = "The report lists each column of the table once more. " * 3_774
+    text = filler[:199_900] + " An elephant called Zebulon drank from the river in Africa."
+    assert len(text) < 200_000
+    [long] = store(eve, text)
+    store(eve, *(f"Line {number} of the table in the report" for number in range(20)))
+    by_word = eve.search(query="Zebulon")
+    assert by_word["hits"][0]["drawer_id"] == long
+    assert by_word["degraded"] is None
+    by_meaning = eve.search(query="wild animals of the savanna", ranking="semantic")
+    assert by_meaning["hits"][0]["drawer_id"] == long
+
+
+def test_the_end_of_a_long_chinese_text_is_found(eve: Device) -> None:
+    """V8"""
+    filler = "".join(chr(0x4E00 + number % 3_000) for number in range(7_990))
+    [long] = store(eve, filler + "今天讨论了成语接龙游戏")
+    told = eve.embed()
+    assert (told["embedded"], told["failed"]) == (1, [])
+    assert [hit["drawer_id"] for hit in eve.search(query="成语接龙")["hits"]] == [long]

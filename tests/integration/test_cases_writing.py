@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -15,10 +12,9 @@ import pytest
 
 from domain.errors import PalaceError
 from domain.operation import Draft
-from tests.palaces import Device, Fleet, operations
+from tests.palaces import Device, operations
 
 PLACE = {"wing": "home", "room": "notes"}
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def at_once(calls: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -125,57 +121,3 @@ def test_a_turn_that_crashes_is_rolled_back_alone(ada: Device) -> None:
         positions = sorted(other.result(10)["position"] for other in others)
     assert positions == [2, 3, 4, 5]
     assert ada.list_drawers()["total"] == 5
-
-
-WORKER = """
-import sys
-from pathlib import Path
-from palacelog.bootstrap import open_palace
-
-who, folder, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-seen = 0
-with open_palace(folder) as house:
-    for number in range(count):
-        if who.startswith("writer"):
-            place = {"wing": who, "room": "notes"}
-            house.palace.call("add_drawer", place | {"content": f"{who} {number}"})
-        else:
-            answer = house.palace.call("list_drawers", {"limit": 200})
-            assert answer["total"] >= seen, (answer["total"], seen)
-            seen = answer["total"]
-            house.palace.call("status", {})
-print("done", seen)
-"""
-
-
-@pytest.mark.slow
-def test_two_processes_write_while_others_read_and_nobody_sees_a_lock(fleet: Fleet) -> None:
-    """L14 (a heavier one is among the faults)"""
-    ada = fleet.device("ada")
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, who, str(ada.folder), count],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for who, count in (
-            ("writer-1", "150"),
-            ("writer-2", "150"),
-            ("reader-1", "100"),
-            ("reader-2", "100"),
-        )
-    ]
-    for number in range(30):
-        ada.add_drawer(**PLACE, content=f"own {number}")
-        assert ada.list_drawers(wing="home")["total"] == number + 1
-    for process in running:
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, err
-        assert out.startswith("done"), out
-
-    assert ada.position() == 330
-    for wing, count in (("writer-1", 150), ("writer-2", 150), ("home", 30)):
-        assert ada.list_drawers(wing=wing)["total"] == count
-    assert [one.header.local_seq for one in operations(ada.house)] == list(range(1, 331))

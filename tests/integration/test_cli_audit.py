@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import struct
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
 import duckdb
-import orjson
 import pyarrow.parquet
 import pytest
 
@@ -159,42 +157,6 @@ def test_sql_can_neither_write_nor_read_anything_else(line: CommandLine, tmp_pat
         assert ended.out == b""
     assert line("audit", "sql", "FROM operations") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == there
-
-
-# Interrupts itself as Ctrl-C does, once the question has taken some of the processor's time; again,
-# as a person would, where it does not end.
-INTERRUPTED = """
-import os
-import signal
-import threading
-
-# Before there are other threads, so that it reaches none of them.
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPROF])
-
-from projections.audit import copy
-from palacelog.cli.main import app
-
-def interrupt():
-    while True:
-        signal.sigwait([signal.SIGPROF])
-        os.kill(os.getpid(), signal.SIGINT)
-
-def asking(connection, question):
-    threading.Thread(target=interrupt, daemon=True).start()
-    signal.setitimer(signal.ITIMER_PROF, 0.3, 10)
-    return waited_for(connection, question)
-
-waited_for, copy._waited_for = copy._waited_for, asking
-app()
-"""
-
-
-def test_a_question_that_takes_too_long_can_be_stopped(line: CommandLine) -> None:
-    query = "SELECT count(*) FROM range(100000000000000) t(a) WHERE a % 7 = 3"
-    command = line.command("audit", "sql", query, script=INTERRUPTED)
-    asking = subprocess.run(command, capture_output=True, env=line.env(), timeout=90, check=False)
-    assert (asking.returncode, asking.stdout) == (130, b"")
-    assert orjson.loads(asking.stderr)["code"] == "palacelog::cli::interrupted"
 
 
 def test_a_question_leaves_nothing_on_the_disk(line: CommandLine) -> None:

@@ -51,14 +51,6 @@ def test_any_operation_can_be_called_with_json_from_three_places(
     assert line("call", "list_drawers")["drawers"][0]["preview"] == NOTE["content"]
 
 
-def test_json_is_utf_8_whatever_the_locale_is(line: CommandLine) -> None:
-    line.call("add_drawer", **NOTE)
-    line.environment |= {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    ended = line.process("call", "list_drawers")
-    assert NOTE["content"].encode() in ended.out
-    assert ended.err == b""
-
-
 def test_tools_lists_the_catalog_and_describes_one_of_it(line: CommandLine) -> None:
     listed = line("tools")["tools"]
     assert [one["name"] for one in listed] == list(CATALOG)

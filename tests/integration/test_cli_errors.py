@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
-import orjson
 import pytest
 
 from palacelog.cli import operations
@@ -235,24 +233,6 @@ def test_an_interrupted_command_says_so(line: CommandLine, monkeypatch: pytest.M
     assert [one["code"] for one in ended.errors] == ["palacelog::cli::interrupted"]
 
 
-def test_a_command_that_is_interrupted_while_it_loads_says_so_too() -> None:
-    script = (
-        "import sys\n"
-        "class Interrupting:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'typer':\n"
-        "            raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Interrupting())\n"
-        "from palacelog.__main__ import run\n"
-        "run()\n"
-    )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
-    assert (done.returncode, done.stdout) == (130, b"")
-    [told] = [orjson.loads(one) for one in done.stderr.splitlines()]
-    assert told["code"] == "palacelog::cli::interrupted"
-
-
 def test_what_a_database_says_is_translated(
     line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,62 +242,6 @@ def test_what_a_database_says_is_translated(
     monkeypatch.setattr(operations, "_read", failing)
     with line.stops(3, "storage::full"):
         line("call", "add_drawer", NOTE)
-
-
-@pytest.mark.parametrize("words", ["log list", "demo"])
-def test_a_reader_that_has_gone_is_no_error(line: CommandLine, words: str) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = line.command(*words.split())
-    done = subprocess.run(
-        command, stdout=writer, stderr=subprocess.PIPE, env=line.env(), check=False
-    )
-    os.close(writer)
-    assert done.stderr == b""
-    assert done.returncode == 141
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-def test_an_answer_that_cannot_be_written_is_told_and_the_work_is_done(line: CommandLine) -> None:
-    with Path("/dev/full").open("wb") as full:
-        command = line.command("call", "add_drawer", NOTE)
-        done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env=line.env(), check=False
-        )
-    assert done.returncode == 2
-    assert b"palacelog::output::failed" in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert line("status")["head"] == 2
-
-
-def test_a_path_of_odd_bytes_is_shown_and_not_stumbled_over(tmp_path: Path) -> None:
-    line = CommandLine(Path(os.fsdecode(bytes(tmp_path / "caf") + b"\xe9")))
-    ended = line.process("status")
-    assert ended.code == 3
-    assert ended.errors[0]["code"] == "palacelog::palace::none"
-
-
-def test_a_stray_cipher_in_the_environment_encrypts_nothing(tmp_path: Path) -> None:
-    stray = CommandLine(
-        tmp_path / "palace",
-        CIPHER_KEY="c29tZSBrZXkgb2YgYW4gb3RoZXIgcHJvZ3JhbQ==",
-        CIPHER_TOPIC="eventsourcing.cipher:AESCipher",
-        COMPRESSOR_TOPIC="zlib",
-        PERSISTENCE_MODULE="eventsourcing.postgres",
-        SQLITE_DBNAME=":memory:",
-        PALACELOG_CIPHER_KEY="c29tZSBrZXkgb2YgYW4gb3RoZXIgcHJvZ3JhbQ==",
-    )
-    assert stray.process("init", "--device", "laptop").code == 0
-    assert stray.process("call", "add_drawer", NOTE).code == 0
-    assert b"Tea at four." in (stray.palace / "log.db").read_bytes()
-
-    clean = CommandLine(stray.palace)
-    assert clean("call", "list_drawers")["drawers"][0]["preview"] == "Tea at four."
-    assert clean("log", "verify")["sound"] is True
-    warned = [one for one in stray("doctor")["checks"] if one["state"] == "warn"]
-    assert "CIPHER_KEY" in warned[0]["message"]
-    assert "not encrypted" in warned[0]["help"]
-    assert "PALACELOG_CIPHER_KEY" in warned[1]["message"]
 
 
 def test_the_installed_command_answers() -> None:

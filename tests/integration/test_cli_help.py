@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from typer.testing import CliRunner
 from palacelog.cli.failing import EXIT_CODES
 from palacelog.cli.group import BEFORE
 from palacelog.cli.main import app
-from tests.command_line import COMMAND, ROOT, CommandLine, new_line
+from tests.command_line import COMMAND, CommandLine, new_line
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
 GROUPS = ("log", "outbox", "kg", "diary", "integrate")
@@ -81,32 +79,6 @@ def test_the_options_before_the_command_are_known_to_the_advice() -> None:
     command: Any = COMMAND
     names = {option for one in command.params for option in one.opts}
     assert names - {"--version", "--install-completion", "--show-completion"} == set(BEFORE)
-
-
-@pytest.mark.parametrize("words", [["--help"], ["replay", "--help"], ["--version"], ["frob"]])
-def test_help_does_not_wait_for_the_engine(words: list[str]) -> None:
-    script = (
-        "import sys\n"
-        "from palacelog.cli.main import run\n"
-        f"sys.argv = ['palacelog', *{words!r}]\n"
-        "try:\n    run()\n"
-        "finally:\n"
-        f"    print([name for name in {ENGINE!r} if name in sys.modules], file=sys.stderr)\n"
-    )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stderr.splitlines()[-1] == "[]"
-
-
-def test_what_every_command_and_the_hook_of_hosts_load_is_little() -> None:
-    spared = ("email", "importlib.metadata", "logging", "pydantic", "ssl")
-    script = (
-        "import sys, palacelog.cli.main, palacelog.hosts.hook\n"
-        f"print([name for name in {spared!r} if name in sys.modules])"
-    )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_a_group_without_a_command_shows_its_help() -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from tests.command_line import ROOT, CommandLine, new_line
@@ -117,21 +114,6 @@ def test_a_question_that_is_refused_is_noted_as_a_refusal(line: CommandLine) -> 
     assert noted(line, "audit sql") == []
     [refusal] = line("log", "list", "--outcome", "refused")["operations"]
     assert (refusal["tool"], refusal["code"]) == ("audit_sql", "palacelog::audit::sql")
-
-
-def test_what_is_followed_is_noted_as_it_is_shown(line: CommandLine) -> None:
-    command = line.command("tail", "--lines", "1")
-    piped = subprocess.PIPE
-    with subprocess.Popen(command, stdout=piped, stderr=piped, env=line.env()) as process:
-        assert process.stdout is not None
-        first = orjson.loads(process.stdout.readline())
-        line("note", "a third", "--wing", "home")
-        second = orjson.loads(process.stdout.readline())
-        process.send_signal(signal.SIGINT)
-        process.communicate()
-    seen = [one["payload"]["seen"] for one in noted(line, "tail")]
-    assert [one["ids"] for one in seen] == [[second["op_id"]], [first["op_id"]]]
-    assert [one["position"] for one in seen] == [3, 2]
 
 
 def test_who_saw_an_operation_go_by_is_found_in_what_led_to_a_drawer(line: CommandLine) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.command_line import CommandLine, at_terminal, new_line, plain
+from tests.command_line import CommandLine, new_line
 
 
 @pytest.fixture
@@ -83,17 +83,6 @@ def test_at_a_terminal_it_is_shown_and_asked_about(
     ended, seen = line.seen(*words.split(), typed="y\n")
     assert ended == 0, seen
     assert texts(line) == left
-
-
-def test_a_real_terminal_is_asked_and_yes_skips_the_question(line: CommandLine) -> None:
-    code, seen = at_terminal(line, "delete", "--source", "old.md", typed="y\n")
-    assert code == 0
-    assert "Hide 2 drawers?" in plain(seen)
-    assert texts(line) == ["text 2", "text 3"]
-    code, seen = at_terminal(line, "delete", "--wing", "home", "--yes")
-    assert code == 0
-    assert "?" not in plain(seen)
-    assert texts(line) == []
 
 
 def test_where_there_is_nothing_to_hide_nobody_is_asked(line: CommandLine) -> None:

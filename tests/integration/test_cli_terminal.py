@@ -19,16 +19,6 @@ def line(tmp_path: Path) -> CommandLine:
     return made
 
 
-def test_status_is_a_panel_in_colour(line: CommandLine) -> None:
-    code, seen = at_terminal(line, "status")
-    assert code == 0
-    assert "\x1b[1m" in seen
-    assert "laptop" in plain(seen)
-    assert "1 live, 0 hidden" in plain(seen)
-    assert "1 not acknowledged" in plain(seen)
-    assert "{" not in seen
-
-
 def test_lists_are_tables_with_the_moment_below(line: CommandLine) -> None:
     code, seen = line.seen("log", "list")
     assert code == 0
@@ -68,13 +58,6 @@ def test_a_memory_commands_no_terminal(line: CommandLine) -> None:
             assert command not in seen
         assert "\\x9b2J" in seen
         assert "[bold]markup[/bold]" in seen.replace("\n", "")
-
-
-def test_errors_are_text_with_help_and_code(line: CommandLine) -> None:
-    code, seen = at_terminal(line, "call", "nothing")
-    assert code == 2
-    assert plain(seen).startswith("error  There is no tool 'nothing'.\nhelp ")
-    assert "code   palacelog::input::unknown_tool" in plain(seen)
 
 
 def test_replay_shows_what_became_of_each_file(line: CommandLine, tmp_path: Path) -> None:

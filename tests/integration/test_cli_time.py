@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from freezegun.api import FrozenDateTimeFactory
 
@@ -142,20 +141,6 @@ def test_a_moment_is_given_once(
 ) -> None:
     with line.stops(2, "input::invalid"):
         line.call("kg_query", *before, entity="Kiran", **arguments)
-
-
-@pytest.mark.parametrize("host", ["UTC", "Asia/Tokyo", "America/New_York"])
-def test_the_zone_of_the_machine_does_not_matter(tmp_path: Path, host: str) -> None:
-    """L1, L4"""
-    line = new_line(tmp_path / "palace", TZ=host)
-    fact = {"subject": "Kiran", "predicate": "city", "object": "Lyon"}
-    line.call("kg_add", **fact, valid_from="2025-03-31T15:00", valid_to="2025-04-30")
-    asked = orjson.dumps({"entity": "Kiran"}).decode()
-    shown = line.process("call", "kg_query", asked, before=("--as-of", "2025-03-31")).answer
-    [found] = shown["facts"]
-    assert found["valid_from"] == "2025-03-31T15:00:00.000000Z"
-    assert found["valid_to"] == "2025-05-01T00:00:00.000000Z"
-    assert shown["as_of"] == "2025-03-31T23:59:59.999999Z"
 
 
 def test_the_configured_zone_counts(line: CommandLine) -> None:

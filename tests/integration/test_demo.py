@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import tempfile
 from pathlib import Path
 
@@ -36,19 +35,6 @@ def test_every_claim_holds_and_nothing_is_left_behind(line: CommandLine) -> None
     assert all(one["holds"] for one in claims)
     assert left_behind(line) == []
     assert not line.palace.exists()
-
-
-def test_it_is_told_as_a_story_in_a_pipe_too_and_soon(line: CommandLine) -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = line.process("demo")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert ended.code == 0
-    assert ended.err == b""
-    told = ended.out.decode()
-    assert "All 17 claims were checked and hold." in told
-    assert told.count("✓") == 17
-    assert "✗" not in told
-    assert after.ru_utime - before.ru_utime < CPU_SECONDS_MAX
 
 
 def test_its_palaces_can_be_kept_and_looked_at(line: CommandLine) -> None:

@@ -5,8 +5,6 @@ they tell what they are there to tell. The settings beside them are read, or ref
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -199,17 +197,6 @@ def test_a_clock_that_went_wrong_is_in_the_outbox() -> None:
 def test_the_folder_stays_small() -> None:
     size = sum(path.stat().st_size for path in FIXTURES.rglob("*") if path.suffix != ".pyc")
     assert size < 3_100_000
-
-
-@pytest.mark.slow
-def test_fixtures_can_be_made_again_to_the_byte() -> None:
-    made = subprocess.run(
-        [sys.executable, FIXTURES / "regenerate.py", "--check"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
 
 
 # settings

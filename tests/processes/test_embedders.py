@@ -6,14 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
 from projections.vectors.models import PACKAGED
 from tests.command_line import ROOT, CommandLine, new_line
-from tests.palaces import Device, Fleet
 
 PLACE = {"wing": "home", "room": "notes"}
 WORDLLAMA = {"embedder": "wordllama", "wait_seconds": 60}
@@ -136,33 +134,3 @@ def installed_without(folder: Path, package: str) -> Path:
         if one.name != package:
             (folder / one.name).symlink_to(one)
     return folder
-
-
-@pytest.fixture
-def eve(fleet: Fleet) -> Device:
-    return fleet.device("eve", vectors=WORDLLAMA)
-
-
-def test_the_end_of_a_very_long_text_is_found_by_its_word_and_by_its_meaning(eve: Device) -> None:
-    """V7"""
-    filler = "The report lists each column of the table once more. " * 3_774
-    text = filler[:199_900] + " An elephant called Zebulon drank from the river in Africa."
-    assert len(text) < 200_000
-    long = eve.add_drawer(**PLACE, content=text)["drawer_id"]
-    for number in range(20):
-        eve.add_drawer(**PLACE, content=f"Line {number} of the table in the report")
-    by_word = eve.search(query="Zebulon")
-    assert by_word["hits"][0]["drawer_id"] == long
-    assert by_word["degraded"] is None
-    by_meaning = eve.search(query="wild animals of the savanna", ranking="semantic")
-    assert by_meaning["hits"][0]["drawer_id"] == long
-
-
-def test_the_end_of_a_long_chinese_text_is_found(eve: Device) -> None:
-    """V8"""
-    filler = "".join(chr(0x4E00 + number % 3_000) for number in range(7_990))
-    long = eve.add_drawer(**PLACE, content=filler + "今天讨论了成语接龙游戏")["drawer_id"]
-    told = eve.embed()
-    assert (told["embedded"], told["failed"]) == (1, [])
-    found: dict[str, Any] = eve.search(query="成语接龙")
-    assert [hit["drawer_id"] for hit in found["hits"]] == [long]
