@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,10 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
+
+from projections.vectors.embedder import Embedder
+from projections.vectors.models import PACKAGED, load
+from projections.vectors.onnx import THREADS, OnnxEmbedder
 
 MEANINGS = (
     ("tea", "coffee", "drink", "cup", "beverage"),
@@ -49,3 +56,18 @@ def tiny(
 def vanish(folder: Path) -> None:
     """Remove an embedder's folder."""
     shutil.rmtree(folder)
+
+
+def loaded(name: str) -> Embedder:
+    """What `load` answers with; the files of a package are read once in a process."""
+    if name not in PACKAGED:
+        return load(name)
+    made = copy(_of_package(name))
+    if isinstance(made, OnnxEmbedder):
+        made._pool = ThreadPoolExecutor(THREADS)
+    return made
+
+
+@cache
+def _of_package(name: str) -> Embedder:
+    return load(name)

@@ -1,11 +1,14 @@
 """Palaces for tests, and a clock that stands still.
 
 `clock` freezes every clock of the process (`clock.move_to("2026-03-31T15:00Z")`); without it a test
-runs in real time.
+runs in real time. Palaces lie in memory where there is room: what is tried here is no loss of
+power, and each write waits for its fsync.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +18,26 @@ from freezegun.api import FrozenDateTimeFactory
 
 pytest.register_assert_rewrite("tests.palaces")
 
+from tests.embedders import loaded  # noqa: E402 - after asserts are registered
 from tests.palaces import Device, Fleet  # noqa: E402 - after its asserts are registered
 from tests.samples import settings_for  # noqa: E402
 
 # The writer is a thread: freezegun must not spare what threads call.
 freezegun.configure(default_ignore_list=["_pytest.timing", "_pytest.terminal", "_pytest.runner"])
 
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 2_000_000_000
+
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_BYTES_MIN:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 START = "2026-03-31T15:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def _loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading the files of an embedder takes longer than most tests."""
+    monkeypatch.setattr("projections.vectors.indexes.load", loaded)
 
 
 @pytest.fixture
