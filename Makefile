@@ -82,6 +82,10 @@ $(SUITE)/node_modules/.ready: $(SUITE)/package.json $(SUITE)/package-lock.json
 conformance: setup $(SUITE)/node_modules/.ready ## Run the protocol's conformance suite (needs npm)
 	$(BIN)/python -m tests.conformance $(ARGS)
 
+.PHONY: hosts
+hosts: setup ## Run real agent hosts on what we install (needs npm, 1.5 GB; one: make hosts ARGS=pi)
+	$(BIN)/python -m tests.conformance.hosts $(ARGS)
+
 .PHONY: fuzz
 fuzz: setup ## Draw many requests from the OpenAPI document (more: make fuzz EXAMPLES=500)
 	OPENAPI_EXAMPLES=$(or $(EXAMPLES),100) $(BIN)/pytest tests/integration/test_openapi.py $(ARGS)

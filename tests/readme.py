@@ -10,6 +10,7 @@ comment `<!-- it is 2026-04-01T09:00Z -->` before a block sets the clock.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -38,6 +39,7 @@ GUIDES = sorted((README.parent / "docs").glob("*.md"))
 _BLOCK = re.compile(
     r"(?P<before>^<!-- it is (?P<time>\S+) -->\n)?^```console\n(?P<shown>.*?)^```$", re.M | re.S
 )
+_SERVER_NAME = re.compile(r"^<!-- mcp-name: .* -->$", re.M)
 _VOLATILE = (
     (re.compile(r"[0-9a-f]{12,64}"), lambda found: "#" * len(found[0])),
     (re.compile(r"\.\d{6}Z"), lambda found: ".######Z"),
@@ -127,6 +129,7 @@ def guide_again(text: str) -> str:
 def regenerated(text: str) -> str:
     """The README with the output and the tables as they are today."""
     text = run_again(text)
+    text = _SERVER_NAME.sub(f"<!-- mcp-name: {server_name()} -->", text)
     for name, table in (
         ("operations", operations_table()),
         ("exit codes", exit_codes_table()),
@@ -134,6 +137,11 @@ def regenerated(text: str) -> str:
     ):
         text = between(text, name, table)
     return text
+
+
+def server_name() -> str:
+    """The name by which the registry of servers knows the package."""
+    return str(json.loads((README.parent / "server.json").read_text())["name"])
 
 
 def comparable(text: str) -> str:

@@ -36,6 +36,10 @@ _NEXT: Final = {
     "pi": "Start pi again, or type /reload.",
 }
 
+_SHARED: Final = (
+    "Claude Code asks before it starts a server from .mcp.json, which names palacelog on the PATH."
+)
+
 Host = Annotated[
     Literal["claude-code", "codex", "opencode", "pi"], typer.Argument(help="Which host.")
 ]
@@ -95,7 +99,9 @@ def install(
     changes = to_install(_parts(host, wanted))
     if not dry_run:
         carry_out(changes)
-    _show(invocation, host, wanted, changes, dry_run=dry_run, then=_NEXT[host])
+    shared = host == "claude-code" and scope == "project"
+    then = _SHARED if shared else _NEXT[host]
+    _show(invocation, host, wanted, changes, dry_run=dry_run, then=then)
 
 
 @app.command()

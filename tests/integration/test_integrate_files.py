@@ -632,6 +632,8 @@ def test_what_a_team_shares_holds_nothing_of_this_machine(home: Home, tmp_path: 
         (tmp_path / "palace", f"${{PALACELOG_PALACE:-{tmp_path}/palace}}"),
     ):
         assert shared(home, palace) == ["palacelog", "--palace", place, *after]
+    told = home("install", "claude-code", "--scope", "project")
+    assert "on the PATH" in told["next"]
     settings = home.read("project/.claude/settings.local.json")
     assert str(COMMAND) in settings
     assert str(home.palace) in settings

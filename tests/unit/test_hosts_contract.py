@@ -7,6 +7,8 @@ import re
 import tomllib
 from typing import Any
 
+from jsonschema import Draft7Validator
+
 from palacelog.cli.integrating import MODULES
 from palacelog.hosts.contract import PATHS, table
 from palacelog.hosts.hook import BEFORE_COMPACTION, BYTES_MAX
@@ -14,6 +16,7 @@ from palacelog.hosts.labels import MODES
 from palacelog.hosts.snippets import TARGETS
 from palacelog.settings import load
 from tests.command_line import COMMAND, ROOT
+from tests.readme import server_name
 
 PAGE = (ROOT / "docs" / "integration-contract.md").read_text()
 SERVER = json.loads((ROOT / "server.json").read_text())
@@ -52,11 +55,63 @@ def test_the_registry_s_file_is_of_this_package() -> None:
     assert words in command.commands
 
 
-def test_the_registry_s_file_keeps_the_registry_s_limits() -> None:
-    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", SERVER["name"])
-    assert len(SERVER["description"]) <= 100
+def kept(**given: Any) -> dict[str, Any]:
+    """An object with these members and no other."""
+    return {"type": "object", "additionalProperties": False, "properties": given}
+
+
+TEXT = {"type": "string"}
+POSITIONAL = kept(type={"const": "positional"}, value=TEXT) | {"required": ["type", "value"]}
+VARIABLE = kept(
+    name=TEXT,
+    description=TEXT,
+    format={"enum": ["string", "number", "boolean", "filepath"]},
+    choices={"type": "array", "items": TEXT},
+    default=TEXT,
+) | {"required": ["name"]}
+PACKAGE = kept(
+    registryType={"const": "pypi"},
+    identifier=TEXT,
+    version={"type": "string", "minLength": 1, "not": {"const": "latest"}},
+    runtimeHint=TEXT,
+    transport=kept(type={"const": "stdio"}) | {"required": ["type"]},
+    packageArguments={"type": "array", "items": POSITIONAL},
+    environmentVariables={"type": "array", "items": VARIABLE},
+) | {"required": ["registryType", "identifier", "transport"]}
+REGISTRY = kept(
+    **{"$schema": TEXT},
+    name={
+        "type": "string",
+        "minLength": 3,
+        "maxLength": 200,
+        "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$",
+    },
+    title={"type": "string", "minLength": 1, "maxLength": 100},
+    description={"type": "string", "minLength": 1, "maxLength": 100},
+    version={"type": "string", "maxLength": 255},
+    packages={"type": "array", "items": PACKAGE},
+) | {"required": ["name", "description", "version"]}
+"""What the registry's schema of 2025-12-11 says of the members that our file has."""
+
+
+def test_the_registry_s_file_fits_the_registry_s_schema() -> None:
     assert SERVER["$schema"].endswith("/2025-12-11/server.schema.json")
-    assert f"<!-- mcp-name: {SERVER['name']} -->" in (ROOT / "README.md").read_text()
+    check = Draft7Validator(REGISTRY)
+    check.validate(SERVER)
+    for wrong in (
+        {"name": "palacelog"},
+        {"description": "a" * 101},
+        {"packages": [SERVER["packages"][0] | {"version": "latest"}]},
+        {"repo": "x"},
+    ):
+        assert not check.is_valid(SERVER | wrong)
+
+
+def test_the_registry_s_name_is_a_domain_turned_round_and_stands_in_the_readme() -> None:
+    namespace, _ = SERVER["name"].split("/")
+    assert re.fullmatch(r"[a-z]+(\.[a-zA-Z0-9-]+)+", namespace)
+    marks = re.findall(r"^<!-- mcp-name: (.*) -->$", (ROOT / "README.md").read_text(), re.M)
+    assert marks == [SERVER["name"]] == [server_name()]
 
 
 def test_the_registry_s_file_names_variables_that_there_are(monkeypatch: Any) -> None:
