@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import pytest
@@ -17,3 +18,9 @@ settings.register_profile("deep", settings.get_profile("default"), max_examples=
 settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
 )
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests are no garbage to look through again and again."""
+    gc.collect()
+    gc.freeze()

@@ -20,7 +20,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from projections.vectors.embedder import Embedder
-from projections.vectors.models import PACKAGED, load
+from projections.vectors.models import PACKAGED, Packaged, load
 from projections.vectors.onnx import THREADS, OnnxEmbedder
 
 MEANINGS = (
@@ -62,12 +62,12 @@ def loaded(name: str) -> Embedder:
     """What `load` answers with; the files of a package are read once in a process."""
     if name not in PACKAGED:
         return load(name)
-    made = copy(_of_package(name))
+    made = copy(_of_package(name, PACKAGED[name]))
     if isinstance(made, OnnxEmbedder):
         made._pool = ThreadPoolExecutor(THREADS)
     return made
 
 
 @cache
-def _of_package(name: str) -> Embedder:
+def _of_package(name: str, known: Packaged) -> Embedder:
     return load(name)

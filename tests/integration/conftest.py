@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import freezegun
 import pytest
@@ -35,9 +36,10 @@ START = "2026-03-31T15:00:00Z"
 
 
 @pytest.fixture(autouse=True)
-def _loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _loaded_once() -> Iterator[None]:
     """Reading the files of an embedder takes longer than most tests."""
-    monkeypatch.setattr("projections.vectors.indexes.load", loaded)
+    with patch("projections.vectors.indexes.load", loaded):
+        yield
 
 
 @pytest.fixture

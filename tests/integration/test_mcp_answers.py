@@ -19,8 +19,8 @@ from palacelog.mcp.tools import CORE, tools
 from palacelog.palace import Palace
 from palacelog.sessions import Session
 from tests.mcp_clients import ERAS, LEGACY, answered, in_memory, over_streams, refused, session_of
-from tests.palaces import Device, checked, fingerprint
-from tests.samples import SAMPLES, furnished
+from tests.palaces import Device, Fleet, checked, fingerprint
+from tests.samples import SAMPLES, Known, furnished
 
 pytestmark = pytest.mark.anyio
 
@@ -30,11 +30,31 @@ WHOLE = {tool.name: tool.output_schema for tool in tools("all")}
 BRIEF = {tool.name: tool.output_schema for tool in tools("core")}
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Device, Known]]:
+    """A furnished palace for what changes nothing."""
+    fleet = Fleet(tmp_path_factory.mktemp("shared"))
+    device = fleet.device("ada")
+    yield device, furnished(device)
+    fleet.close()
+
+
+@pytest.fixture
+def furnished_for(tool: str, request: pytest.FixtureRequest) -> tuple[Device, Known]:
+    """A furnished palace; one of its own for an operation that writes."""
+    if not CATALOG[tool].writes:
+        device, known = request.getfixturevalue("shared")
+        return device, known
+    device = request.getfixturevalue("ada")
+    return device, furnished(device)
+
+
 @pytest.mark.parametrize("tool", sorted(SAMPLES))
 async def test_every_answer_is_as_its_tool_declares_with_times_in_one_form(
-    ada: Device, tool: str
+    furnished_for: tuple[Device, Known], tool: str
 ) -> None:
-    arguments = SAMPLES[tool](furnished(ada))
+    ada, known = furnished_for
+    arguments = SAMPLES[tool](known)
     async with in_memory(session_of(ada), LEGACY, "all") as client:
         answer = answered(await client.call_tool(tool, arguments))
     checked(tool, answer)
