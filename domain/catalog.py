@@ -20,6 +20,7 @@ from domain.decisions import embedding as decide_embedding
 from domain.decisions import entities as decide_entities
 from domain.decisions import facts as decide_facts
 from domain.decisions import filing as decide_filing
+from domain.decisions import jobs as decide_jobs
 from domain.decisions import places as decide_places
 from domain.decisions import tunnels as decide_tunnels
 from domain.decisions.publishing import answer_publish, decide_publish
@@ -29,6 +30,16 @@ from domain.embedders import ATTACH_EMBEDDING, EMBED, EMBEDDER_CHANGED, EMBEDDER
 from domain.entities import ENTITIES
 from domain.facts import FACTS, PREDICATES
 from domain.gate import CONTROL, DESTRUCTIVE, MAINTENANCE, READ, WRITE
+from domain.jobs import (
+    BY_WORKERS,
+    JOB_FAILED,
+    JOB_FINISHED,
+    JOB_PROGRESSED,
+    JOB_STARTED,
+    JOB_STOPPED,
+    JOBS,
+    OF_JOBS,
+)
 from domain.operations import (
     audit,
     conflicts,
@@ -38,8 +49,10 @@ from domain.operations import (
     entities,
     facts,
     filing,
+    jobs,
     places,
     searching,
+    sources,
     system,
     tags,
     tunnels,
@@ -108,6 +121,12 @@ def _read(area: ModuleType, name: str, operation_class: str, summary: str) -> En
     return Entry(name, operation_class, None, asks, None, answers, None, None, summary)
 
 
+def _steer(name: str, summary: str) -> Entry:
+    """What speaks to a job: never gated, and recorded."""
+    decide, answer = decide_jobs.steer(name), decide_jobs.answer_steered
+    return _write(jobs, name, CONTROL, JOBS, decide, answer, summary)
+
+
 def _model(area: ModuleType, name: str, suffix: str) -> Any:
     """`add_drawer` and `Asks` lead to `AddDrawerAsks` of the area's module."""
     return getattr(area, "".join(part.title() for part in name.split("_")) + suffix)
@@ -115,6 +134,7 @@ def _model(area: ModuleType, name: str, suffix: str) -> Any:
 
 _DA, _FA, _BU, _PL = decide_drawers, decide_facts, decide_filing, decide_places
 _CO, _EN, _TU, _EM = decide_conflicts, decide_entities, decide_tunnels, decide_embedding
+_JO = decide_jobs
 
 _ENTRIES: Final = (
     _write(drawers, "add_drawer", WRITE, DRAWERS, _DA.decide_add, _DA.answer_add,
@@ -203,6 +223,18 @@ _ENTRIES: Final = (
     _read(tunnels, "traverse", READ, "Walk from a room through all that is connected with it."),
     _read(tunnels, "graph_stats", READ, "How rooms and wings are connected, in counts."),
 
+    _read(sources, "list_sources", READ, "The files that drawers came from."),
+    _read(sources, "show_source", READ, "The drawers that came from a file."),
+    _write(jobs, "mine", MAINTENANCE, JOBS, _JO.decide_mine, _JO.answer_mine,
+           "File the texts of a folder in a local wing, as a job."),
+    _read(jobs, "list_jobs", READ, "The jobs, and how they stand."),
+    _read(jobs, "show_job", READ, "One job, and what became of its files."),
+    _steer("job_pause", "Let a job rest until it is resumed."),
+    _steer("job_resume", "Go on with a job that rests."),
+    _steer("job_cancel", "End a job; what it has filed stays."),
+    _steer("job_force_cancel", "End a job without waiting for its worker."),
+    _steer("job_retry", "Take up a job that failed or was cancelled."),
+
     _write(undo, "undo", WRITE, None,
            lambda asked, known, now: decide_undo(asked, known, folds_of), answer_undo,
            "Take operations out again: one, or those of a session or device."),
@@ -222,9 +254,14 @@ RECORDED_BY_ITSELF: Final[dict[str, type[Records]]] = {
     ACKNOWLEDGED: system.AcknowledgedRecords,
     CONFIGURATION_RECORDED: system.ConfigurationRecordedRecords,
     EMBEDDER_CHANGED: system.EmbedderChangedRecords,
+    JOB_STARTED: jobs.JobStartedRecords,
+    JOB_PROGRESSED: jobs.JobProgressedRecords,
+    JOB_STOPPED: jobs.JobStoppedRecords,
+    JOB_FINISHED: jobs.JobFinishedRecords,
+    JOB_FAILED: jobs.JobFailedRecords,
 }
 
-NEVER_SHARED: Final = frozenset({ACKNOWLEDGED, EMBEDDER_CHANGED, EMBED, ATTACH_EMBEDDING})
+NEVER_SHARED: Final = OF_JOBS | {ACKNOWLEDGED, EMBEDDER_CHANGED, EMBED, ATTACH_EMBEDDING}
 """What is of one machine: its events stand in local streams alone."""
 
 
@@ -248,6 +285,8 @@ def folds_of(tool: str) -> tuple[Fold, ...]:
         return (CONFIGURATION,)
     if tool == EMBEDDER_CHANGED:
         return (EMBEDDERS,)
+    if tool in BY_WORKERS:
+        return (JOBS,)
     if tool == PUBLISH:
         return DRAWERS, FACTS, PREDICATES, ENTITIES, TUNNELS
     entry = CATALOG.get(tool)

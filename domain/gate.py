@@ -70,6 +70,21 @@ def check(tool: str, operation_class: str, mode: str, ceiling: str = FULL) -> No
         )
 
 
+def check_place(tool: str, operation_class: str, *, here: bool) -> None:
+    """Let an operation pass or refuse it, by where the caller is: maintenance reads this machine's
+    files and takes its time, and is for those who are at it.
+
+    Raises:
+        Refused: `palacelog::mode::elsewhere`.
+    """
+    if operation_class == MAINTENANCE and not here:
+        raise Refused(
+            "mode::elsewhere",
+            f"{tool} is a {operation_class} operation, which is done at the machine alone.",
+            "Run `palacelog` on the machine that has the palace.",
+        )
+
+
 def choose(mode: str, ceiling: str, *, remembers: bool) -> str:
     """The mode that a session goes on with, where it may have it.
 

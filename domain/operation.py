@@ -35,6 +35,7 @@ class Context:
         memory_mode: `flat` or `rich`.
         ceiling: the most that the session may choose with `set_mode`.
         remembers: whether there is a session that remembers what is chosen.
+        here: whether who asks is at this machine, so far as can be told.
     """
 
     agent: str | None = None
@@ -45,6 +46,7 @@ class Context:
     memory_mode: str = "flat"
     ceiling: str = "full"
     remembers: bool = False
+    here: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +353,11 @@ def part_index(rank: bytes) -> int:
 def is_local(rank: bytes) -> bool:
     """Whether a rank is that of an event of a local stream, which never travels."""
     return rank[-19:-12] == b"\x00local\x00"
+
+
+def origin_of(rank: bytes) -> str:
+    """The device, incarnation included, whose event a rank is of."""
+    return rank[8 : rank.index(b"\x00", 8)].decode()
 
 
 def stamp_of(rank: bytes) -> int:

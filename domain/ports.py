@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from domain.belief import Event, Fold, Held
 from domain.conflicts import Conflict
 from domain.entities import Aliases
+from domain.jobs import Job
 from domain.operation import Head, Operation
 from domain.trail import Activity, Noted, NotedWhole, Told, TrailCounts, TrailFilter
 
@@ -107,6 +108,15 @@ class Known(KnownTexts, Protocol):
         """The rooms of a wing (or the one named) that were made by themselves, in the spelling in
         use.
         """
+        ...
+
+    @property
+    def device(self) -> str:
+        """This palace's identity, incarnation included."""
+        ...
+
+    def jobs(self, wing: str) -> Sequence[Job]:
+        """The jobs that file into a wing, over or not, oldest first."""
         ...
 
     def policy(self, wing: str | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from domain.embedders import ATTACH_EMBEDDING, EMBED
 from domain.errors import Refused
+from domain.jobs import MINE, STEERING
 from domain.ports import Known
 
 SHARED: Final = "shared"
@@ -80,6 +81,8 @@ def new_local_wings(tool: str, parts: Iterable[Leg], known: Known) -> list[str]:
         return []
     named = [wing for leg in parts if leg.stream == LOCAL for wing in _wings(leg.payload)]
     new = [wing for wing in dict.fromkeys(named) if not known.fixed(wing)]
+    if tool == MINE:
+        return new
     return [wing for wing in new if known.policy(wing) == LOCAL]
 
 
@@ -205,4 +208,4 @@ _DIVIDE: Final[dict[str, Callable[[dict[str, Any], Known], list[Leg]]]] = {
     "publish_wing": _publish,
     EMBED: _of_this_machine,
     ATTACH_EMBEDDING: _of_this_machine,
-}
+} | dict.fromkeys((MINE, *STEERING), _of_this_machine)

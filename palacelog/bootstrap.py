@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from domain.errors import PalaceError, Refused, Unusable, invalid
+from domain.gate import FULL
 from domain.identity import device_name_from, valid_device
 from palacelog import folder as folders
 from palacelog.configuring import record_configuration
@@ -21,6 +22,7 @@ from palacelog.embedding import Embedding
 from palacelog.palace import Palace
 from palacelog.settings import EMBEDDER_NONE, Settings, load, who
 from palacelog.system import System
+from palacelog.working import Worker
 from projections.generations import Generations
 from projections.views import Views
 from replay.backup import put_in_place, read_manifest, restored_views, set_aside, stage_log
@@ -59,9 +61,11 @@ class House:
     generations: Generations
     lock: WriteLock
     palace: Palace
+    worker: Worker
 
     def close(self) -> None:
-        """Close everything."""
+        """Close everything; a job that is worked on is let go."""
+        self.worker.stop()
         self.palace.close()
         self.lock.close()
 
@@ -110,12 +114,15 @@ def open_palace(
     system: System | None = None,
     progress: Progress = lambda done, total: None,
     embeds: bool = False,
+    works: bool = False,
     **given: Any,
 ) -> House:
     """Open a palace.
 
     Args:
         embeds: whether texts are embedded as they are written, not when they are searched for.
+        works: whether jobs are taken up as they are asked for; not in a session mode that files
+            nothing.
         progress: called with (folded, total) where views must be rebuilt first.
         given: settings that win over environment and file.
 
@@ -150,12 +157,15 @@ def open_palace(
         palace.embedding = Embedding(
             folder.vectors, settings.vectors, palace, background=embeds, context=context
         )
-    house = House(folder, settings, system, log, generations, lock, palace)
+    worker = Worker(palace, folder.path, context)
+    house = House(folder, settings, system, log, generations, lock, palace, worker)
     try:
         record_configuration(palace, settings, context)
     except PalaceError:
         house.close()
         raise
+    if works and settings.session_mode == FULL:
+        worker.start()
     return house
 
 

@@ -52,6 +52,11 @@ class LatePalace:
         """
         return self._opened().palace.call(tool, arguments, context, report)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job is worked on in it."""
+        return self._house is not None and self._house.worker.busy
+
     def open_soon(self) -> None:
         """Open it beside what the caller does."""
         if self._house is None and self._thread is None:
@@ -83,11 +88,13 @@ class LatePalace:
             return self._house
 
 
-def late_palace(folder: Path, *, embeds: bool = False, **given: Any) -> LatePalace:
+def late_palace(
+    folder: Path, *, embeds: bool = False, works: bool = False, **given: Any
+) -> LatePalace:
     """The palace in a folder.
 
     Args:
-        embeds, given: as `bootstrap.open_palace` takes them.
+        embeds, works, given: as `bootstrap.open_palace` takes them.
 
     Raises:
         Unusable: there is no palace.
@@ -98,6 +105,6 @@ def late_palace(folder: Path, *, embeds: bool = False, **given: Any) -> LatePala
     def open_house() -> House:
         from palacelog.bootstrap import open_palace
 
-        return open_palace(path, embeds=embeds, **given)
+        return open_palace(path, embeds=embeds, works=works, **given)
 
     return LatePalace(load(path, **given), open_house)

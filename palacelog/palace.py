@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
@@ -26,6 +26,7 @@ from domain.identity import base_device
 from domain.instants import KnownAt
 from domain.operation import Context, Draft, Operation, asked_digest
 from domain.operations.common import Asks, Clock
+from domain.ports import Known
 from domain.trail import UNKNOWN_TOOL
 from domain.travel import LOCAL, Leg, legs, merged, new_local_wings
 from palacelog.caller import Report, silent
@@ -44,6 +45,14 @@ from replay.writer import System, Turn, Writer
 
 CATCH_UP_SECONDS: Final = 2.0
 """How long a read waits for views that lag; then it answers as far as they have come."""
+
+
+Permits = Callable[[Known], None]
+"""Raises where a write may not be done any more; asked under the write lock."""
+
+
+def always(known: Known) -> None:
+    """Permit it."""
 
 
 class Palace:
@@ -74,6 +83,7 @@ class Palace:
         self._context = context
         self._readers = Readers(generations)
         self.embedding: Embedding | None = None
+        self.written: Callable[[str], None] = lambda tool: None
         self._closing = threading.RLock()
 
     def close(self) -> None:
@@ -95,6 +105,7 @@ class Palace:
         arguments: Mapping[str, Any],
         context: Context | None = None,
         report: Report = silent,
+        permits: Permits = always,
     ) -> dict[str, Any]:
         """Do one operation.
 
@@ -103,6 +114,7 @@ class Palace:
             arguments: as `asks` of that operation says; times as texts.
             context: who asks and how much memory the session has; default as configured.
             report: told how far a long operation has come.
+            permits: of a write; its answer to a key that was used is given without.
 
         Returns:
             As `answers` of that operation says; of a write once it is durable.
@@ -112,7 +124,7 @@ class Palace:
         """
         who = self._context if context is None else context
         try:
-            answer = self._answer(tool, arguments, who, report)
+            answer = self._answer(tool, arguments, who, report, permits)
         except PalaceError as refusal:
             self.trail.refused(tool if tool in CATALOG else UNKNOWN_TOOL, arguments, who, refusal)
             raise
@@ -121,11 +133,17 @@ class Palace:
         return answer
 
     def _answer(
-        self, tool: str, arguments: Mapping[str, Any], who: Context, report: Report
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        who: Context,
+        report: Report,
+        permits: Permits,
     ) -> dict[str, Any]:
         entry = CATALOG.get(tool)
         operation_class = gate.WRITE if entry is None else entry.operation_class
         gate.check(tool, operation_class, who.session_mode, who.ceiling)
+        gate.check_place(tool, operation_class, here=who.here)
         if entry is None:
             raise InvalidInput(
                 "input::unknown_tool", f"There is no tool {tool!r}.", "See the list of operations."
@@ -137,7 +155,7 @@ class Palace:
             return {"session_mode": chosen, "ceiling": who.ceiling}
         try:
             return (
-                self._write(entry, asked, arguments, who, report)
+                self._write(entry, asked, arguments, who, report, permits)
                 if entry.writes
                 else self._read(entry, asked)
             )
@@ -159,6 +177,7 @@ class Palace:
         arguments: Mapping[str, Any],
         context: Context,
         report: Report,
+        permits: Permits,
     ) -> dict[str, Any]:
         dry_run = getattr(asked, "dry_run", False)
         asked = prepare(asked, self.embedding, self._system.now, report)
@@ -170,6 +189,7 @@ class Palace:
                 earlier = _answered(at, key, entry.name, as_asked, context)
                 if earlier:
                     return earlier
+            permits(at.known)
             assert entry.decide is not None
             payload, target = entry.decide(asked, at.known, at.now)
             draft = Draft(
@@ -186,6 +206,7 @@ class Palace:
         done = self.writer.do(turn)
         if self.embedding is not None:
             self.embedding.written(entry.name)
+        self.written(entry.name)
         return tried(entry, done) if isinstance(done, dict) else answer(entry, *done)
 
     def _record(self, at: Turn, draft: Draft, parts: list[Leg]) -> list[Operation]:

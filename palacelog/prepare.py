@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from domain.decisions.embedding import no_embedder
-from domain.errors import invalid
+from domain.errors import Refused, invalid
 from domain.nearness import Comparison, ToStore, millionths
-from domain.operations.common import Asks, PlaceName
+from domain.operations.common import Asks, Line, PlaceName
 from domain.operations.embedding import (
     FAILED_MAX,
     AttachEmbeddingAsks,
@@ -26,13 +26,16 @@ from domain.operations.embedding import (
     NotEmbedded,
 )
 from domain.operations.filing import CheckpointAsks, ComparedCheckpoint, NoteAsks
+from domain.operations.jobs import FoundSource, MineAsks
 from palacelog.caller import Report
+from palacelog.folder import PALACE_FILE
 from palacelog.places import NOTES, nearest, wing_of
 
 if TYPE_CHECKING:
     from palacelog.embedding_work import Work
 
 _NAME: Final = TypeAdapter(PlaceName)
+_LINE: Final = TypeAdapter(Line)
 
 
 class Embeds(Protocol):
@@ -69,6 +72,8 @@ def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int], repor
         return _embed(asked, meaning, report)
     if isinstance(asked, AttachEmbeddingAsks):
         return _attach(asked, meaning)
+    if isinstance(asked, MineAsks):
+        return _mine(asked)
     if isinstance(asked, CheckpointAsks):
         return _checkpoint(asked, meaning, clock, report)
     return asked
@@ -112,6 +117,48 @@ def _attach(asked: AttachEmbeddingAsks, meaning: Embeds | None) -> CutText:
     if meaning is None:
         raise no_embedder()
     return CutText(**asked.model_dump(), chunks=meaning.chunks(asked.drawer_id, asked.embedder))
+
+
+def _mine(asked: MineAsks) -> FoundSource:
+    """What is mined, made absolute, and where it goes: as a note of that folder would."""
+    try:
+        source = Path(asked.path).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise invalid("path", f"cannot be found: {reason}", "Name a folder or a file.") from None
+    if not source.is_dir() and not source.is_file():
+        raise invalid("path", "is neither a folder nor a file", "Name one of the two.")
+    for folder in (source, *source.parents):
+        if (folder / PALACE_FILE).is_file():
+            raise Refused(
+                "mine::palace",
+                f"{source} is a palace, or lies in one.",
+                "Name a folder outside: what a palace holds is in memory already.",
+            )
+    folder = source if source.is_dir() else source.parent
+    said = nearest(folder)
+    room = asked.room if asked.room is not None else said.get("room")
+    return FoundSource(
+        path=_path(source),
+        wing=asked.wing or _place("wing", wing_of(folder, said)),
+        room=None if room is None else _place("room", room),
+        idempotency_key=asked.idempotency_key,
+    )
+
+
+def _path(source: Path) -> str:
+    try:
+        return _LINE.validate_python(str(source).encode().decode())
+    except (UnicodeEncodeError, ValidationError):
+        raise invalid("path", "is no path in UTF-8 on one line", "Rename the folder.") from None
+
+
+def fits_a_place(name: str) -> bool:
+    """Whether a wing or room can be called so."""
+    try:
+        return _NAME.validate_python(name, strict=True) == name
+    except ValidationError:
+        return False
 
 
 def _note(asked: NoteAsks) -> NoteAsks:

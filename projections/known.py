@@ -21,6 +21,7 @@ from domain.drawers import Support
 from domain.entities import ENTITIES, Alias, Aliases, Link
 from domain.facts import FACTS, PREDICATES, Assertion, Declared
 from domain.identity import DIARY_ROOM
+from domain.jobs import Job
 from domain.operation import Operation, stamp_of
 from domain.places import Place
 from domain.ports import Chosen, Done, Stood, Text
@@ -36,6 +37,7 @@ _B: Any = bindparam
 _texts, _supports, _assertions = tables.texts, BELIEFS[Support], BELIEFS[Assertion]
 _operations, _places, _declared = tables.operations, BELIEFS[Place], BELIEFS[Declared]
 _aliases, _links, _tunnels = BELIEFS[Alias], BELIEFS[Link], BELIEFS[Tunnel]
+_jobs = BELIEFS[Job]
 
 _SPELLING = Prepared(
     select(tables.names.c.spelling).where(
@@ -163,6 +165,11 @@ _LOCAL_LINKS = _members(
         )
     ),
 )
+_JOBS = Prepared(
+    select(*fields_of(Job))
+    .where(_jobs.c.wing_key == _B("wing_key"), _jobs.c.believed_until == STILL_BELIEVED)
+    .order_by(_jobs.c.requested_at, _jobs.c.id)
+)
 _RANK = Prepared(select(_operations.c.rank).where(_operations.c.position == _B("position")))
 _STREAM = Prepared(select(_operations.c.stream).where(_operations.c.op_id == _B("op_id")))
 _NEWEST_ENTRY = Prepared(
@@ -203,17 +210,20 @@ class SqlKnown:
         self,
         folding: Folding,
         *,
+        device: str,
         complete: bool,
         stays: Callable[[str], bool] = lambda wing: False,
     ) -> None:
         """Ask through `folding`.
 
         Args:
+            device: this palace's identity.
             complete: False on an edge, which may lack what exists.
             stays: whether a new wing of that name is local, as the settings have it.
         """
         self._folding = folding
         self._stays = stays
+        self.device = device
         self.complete = complete
 
     def spelling(self, kind: str, name: str, scope: str = "") -> str:
@@ -266,6 +276,11 @@ class SqlKnown:
             self._folding.cursor, wing_key=comparable(wing), agent=comparable(agent)
         ).fetchone()
         return None if row is None else Text(*row)
+
+    def jobs(self, wing: str) -> Sequence[Job]:
+        """The jobs that file into a wing, oldest first."""
+        rows = _JOBS(self._folding.cursor, wing_key=comparable(wing)).fetchall()
+        return [Job(*row) for row in rows]
 
     def policy(self, wing: str | None) -> str:
         """Whether a wing is `local` or `replicated`."""

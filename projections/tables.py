@@ -35,12 +35,13 @@ from domain.drawers import Superseding, Support, Taken, Tombstone
 from domain.embedders import Attached, Embedding
 from domain.entities import Alias, Link
 from domain.facts import Assertion, Declared, Source
+from domain.jobs import Job, JobFile
 from domain.places import Place
 from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 15
+VIEWS_SCHEMA: Final = 16
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -288,6 +289,8 @@ BELIEFS: Final[dict[type[Any], Table]] = {
     Tunnel: _belief_table(Tunnel, "tunnels", ("key",)),
     Closed: _belief_table(Closed, "closed_tunnels", ("key",)),
     Resolution: _belief_table(Resolution, "resolutions", ("key",), ("id",)),
+    Job: _belief_table(Job, "jobs", ("key",), ("id",), ("wing_key",)),
+    JobFile: _belief_table(JobFile, "job_files", ("key", "id"), ("job_id", "path", "outcome")),
 }
 _supports: Final = BELIEFS[Support]
 Index(
@@ -295,6 +298,12 @@ Index(
     _supports.c.recorded_at.desc(),
     _supports.c.drawer_id,
     *(_supports.c[name] for name in _HELD),
+)
+Index(
+    "supports_by_source_file",
+    _supports.c.source_file,
+    *(_supports.c[name] for name in ("drawer_id", *_HELD, *_WHEN)),
+    sqlite_where=_supports.c.source_file.is_not(None),
 )
 _attached: Final = BELIEFS[Attached]
 for _name in reversed(_HELD):

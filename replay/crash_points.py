@@ -30,6 +30,10 @@ POINTS: Final = (
     "reindex.caught_up",
     "reindex.switched",
     "prune.removed",
+    "job.started",
+    "job.worked",
+    "job.noted",
+    "job.ended",
 )
 
 armed: dict[str, Callable[[], None]] = {}

@@ -242,7 +242,8 @@ class Writer:
 
     def _turn(self, job: _Job, folding: Folding) -> Any:
         before = self._log.written_head.position
-        known = SqlKnown(folding, complete=self._complete, stays=self._stays)
+        device = self._log.about.device
+        known = SqlKnown(folding, device=device, complete=self._complete, stays=self._stays)
         try:
             return job.work(Turn(self._log, folding, known, self._system, self._host))
         except PalaceError as refusal:

@@ -17,6 +17,7 @@ from domain.embedders import EMBEDDER_CHANGED
 from domain.entities import Alias, Aliases
 from domain.facts import Assertion, Declared, single_valued
 from domain.hlc import next_hlc
+from domain.jobs import Job
 from domain.operation import rank, stamp_of
 from domain.operations.common import Asks, Clock, Decided
 from domain.operations.embedding import (
@@ -26,6 +27,7 @@ from domain.operations.embedding import (
     EmbedRecords,
     EmbedRun,
 )
+from domain.operations.jobs import FoundSource, MineAsks
 from domain.parts import stated_texts
 from domain.places import Place
 from domain.ports import Chosen, Done, Stood, Text
@@ -172,6 +174,12 @@ class MemoryKnown:
         ]
         return self._texts[max(mine)[1]] if mine else None
 
+    def jobs(self, wing: str) -> list[Job]:
+        """The jobs that file into a wing, oldest first."""
+        rows = (row for row in self.rows(FOLDS["jobs"]) if isinstance(row, Job))
+        found = [row for row in rows if row.wing_key == comparable(wing)]
+        return sorted(found, key=lambda job: (job.requested_at, job.id))
+
     def policy(self, wing: str | None) -> str:
         """Everything travels."""
         return "replicated"
@@ -270,6 +278,8 @@ def _prepared(asked: Asks) -> Asks:
     if isinstance(asked, EmbedAsks):
         run = EmbedRecords(embedder=TINY.short, embedded=0, remaining=0, duplicate=True)
         return EmbedRun(**asked.model_dump(), run=run)
+    if isinstance(asked, MineAsks):
+        return FoundSource(**asked.model_dump())
     if isinstance(asked, AttachEmbeddingAsks):
         return CutText(**asked.model_dump(), chunks=1)
     return asked

@@ -18,7 +18,13 @@ from tests.palaces import Device
 
 
 class Known(NamedTuple):
-    """What stands in a furnished palace."""
+    """What stands in a furnished palace.
+
+    Attributes:
+        papers: a folder with one file.
+        waiting, resting, ended, leaving, stuck: jobs that nobody works on, each for an operation
+            that steers it.
+    """
 
     drawer: str
     spare: str
@@ -26,6 +32,12 @@ class Known(NamedTuple):
     op: str
     conflict: str
     tunnel: str
+    papers: str
+    waiting: str
+    resting: str
+    ended: str
+    leaving: str
+    stuck: str
 
 
 EMBEDDER = PACKAGED["wordllama"].identity
@@ -47,9 +59,9 @@ HOME_TO_DEN = {
     "target_room": "desk",
 }
 CITY = {"subject": "Kiran", "predicate": "city"}
-FURNITURE = 13
+FURNITURE = 20
 """How many operations a furnished palace holds."""
-LOCAL = 2
+LOCAL = 9
 """How many of them are of the local stream."""
 
 
@@ -72,6 +84,10 @@ def furnished(device: Device) -> Known:
     device.create_wing(wing="attic", policy="local")
     event = changed(EMBEDDER, None, Context())
     device.house.palace.writer.do(lambda turn: turn.append(event))
+    papers = papers_of(device)
+    jobs = [device.mine(path=papers, wing="attic", room=room)["job_id"] for room in "abcde"]
+    device.job_pause(job_id=jobs[1])
+    device.job_cancel(job_id=jobs[2])
     assert device.position() == FURNITURE
     return Known(
         drawer["drawer_id"],
@@ -80,7 +96,17 @@ def furnished(device: Device) -> Known:
         gone["op_id"],
         conflict["id"],
         tunnel["tunnel_id"],
+        papers,
+        *jobs,
     )
+
+
+def papers_of(device: Device) -> str:
+    """A folder beside a palace, with one file."""
+    folder = device.folder.parent / "papers"
+    (folder / "letters").mkdir(parents=True, exist_ok=True)
+    (folder / "letters" / "one.md").write_text("Dear Noor")
+    return str(folder)
 
 
 SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
@@ -152,6 +178,16 @@ SAMPLES: dict[str, Callable[[Known], dict[str, Any]]] = {
     "graph_stats": lambda known: {},
     "list_tags": lambda known: {},
     "resolve_conflict": lambda known: {"conflict_id": known.conflict, "resolution": "Both live."},
+    "list_sources": lambda known: {},
+    "show_source": lambda known: {"source_file": "tea.md"},
+    "mine": lambda known: {"path": known.papers, "wing": "attic"},
+    "list_jobs": lambda known: {},
+    "show_job": lambda known: {"job_id": known.waiting},
+    "job_pause": lambda known: {"job_id": known.waiting},
+    "job_resume": lambda known: {"job_id": known.resting},
+    "job_cancel": lambda known: {"job_id": known.leaving},
+    "job_force_cancel": lambda known: {"job_id": known.stuck},
+    "job_retry": lambda known: {"job_id": known.ended},
     "list_operations": lambda known: {},
     "show_operation": lambda known: {"op_id": known.op},
     "why": lambda known: {"id": known.drawer},

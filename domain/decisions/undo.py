@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from domain.belief import PUBLISH, Event, Fold, standing
 from domain.embedders import EMBEDDER_CHANGED
 from domain.errors import Refused
+from domain.jobs import OF_JOBS
 from domain.operations.common import Decided
 from domain.operations.undo import UndoAsks
 from domain.ports import Chosen, Done, Known
@@ -23,6 +24,7 @@ BUILT_ON: Final = "built_on"
 UNDONE: Final = "undone_already"
 FIXES: Final = "fixes_the_wing"
 BY_REINDEX: Final = "by_reindex"
+BY_JOB_CONTROL: Final = "by_job_control"
 
 FoldsOf = Callable[[str], tuple[Fold, ...]]
 
@@ -99,11 +101,14 @@ def _standing_in_the_way(
 
 
 def _for_good(event: Event) -> str | None:
-    """Why an event is not undone, whatever rests on it: it fixes for good whether a wing travels,
-    or the other embedder may lack texts, which is looked after where that is changed.
+    """Why an event is not undone, whatever rests on it: it fixes for good whether a wing travels;
+    the other embedder may lack texts, which is looked after where that is changed; or a worker may
+    be at it, which listens to what steers jobs alone.
     """
     if event.tool == EMBEDDER_CHANGED:
         return BY_REINDEX
+    if event.tool in OF_JOBS:
+        return BY_JOB_CONTROL
     return FIXES if event.tool == PUBLISH or bool(event.payload.get("policy")) else None
 
 

@@ -63,7 +63,8 @@ class UndoRecords(Records):
 
 class KeptBack(Answers):
     """An operation that stays: another is `built_on` it, it was `undone_already`, it
-    `fixes_the_wing` for good, it changed the embedder, which only goes back `by_reindex`, or it has
+    `fixes_the_wing` for good, it changed the embedder, which only goes back `by_reindex`, it is of
+    a job, which is steered `by_job_control` (what it filed is undone as its session), or it has
     `no_view` that it changed.
     """
 

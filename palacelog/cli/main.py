@@ -20,6 +20,7 @@ from palacelog.cli import (
     facts,
     hooking,
     integrating,
+    jobs,
     log,
     memory,
     operations,
@@ -138,6 +139,7 @@ def before(
 memory.add_to(app, "Memory")
 removing.add_to(app, "Memory")
 vectors.add_to(app, "Memory")
+jobs.add_to(app, "Memory")
 for _function, _panel in (
     (palace.init, "Palace"),
     (palace.status, "Palace"),

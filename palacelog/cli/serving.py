@@ -51,7 +51,7 @@ def mcp(
     from palacelog.mcp.stdio import serve_stdio
     from palacelog.system import System
 
-    with closing(late_palace(invocation.folder, **invocation.who)) as palace:
+    with closing(late_palace(invocation.folder, works=True, **invocation.who)) as palace:
         session = palace.settings.session or System().nonce().hex()
         who = replace(invocation.context(), client=palace.settings.client, session=session)
         serve_stdio(palace, who, tools, tool_prefix, wire)
@@ -100,7 +100,9 @@ def serve(
     from palacelog.settings import load
 
     tokens_of(load(invocation.folder, serve=given or None).serve)
-    house = open_palace(invocation.folder, embeds=True, serve=given or None, **invocation.who)
+    house = open_palace(
+        invocation.folder, embeds=True, works=True, serve=given or None, **invocation.who
+    )
 
     def ready(url: str) -> None:
         output.show(invocation.as_json, {"url": url})

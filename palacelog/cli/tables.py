@@ -31,6 +31,8 @@ _COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "operations": ("position", "recorded_at", "device", "agent", "tool", "session"),
     "conflicts": ("kind", "about", "left", "right", "id"),
     "effects": ("kind", "change", "id"),
+    "jobs": ("state", "path", "wing", "found", "filed", "updated", "skipped", "failed", "id"),
+    "files": ("path", "outcome", "reason", "drawer_id"),
     "pending": ("device", "local_seq", "tool", "recorded_at", "position"),
     "kept": ("op_id", "reason", "by"),
     "streams": ("device", "head", "acknowledged", "pending"),

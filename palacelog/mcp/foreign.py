@@ -51,7 +51,6 @@ _OF_SEARCH: Final = (
     *("limit", "ranking", "tags", "source_kind"),
     *("from", "until", "include_historical", "expand"),
 )
-_NO_JOBS: Final = "Operations are done when they are answered; see {}list_operations."
 
 MEMPALACE: Final = Server(
     takes={
@@ -62,13 +61,13 @@ MEMPALACE: Final = Server(
         "diary_write": Takes(renamed={"content": "entry"}),
         "checkpoint": Takes(instead={"added_by": "Give `added_by` in each item."}),
         "traverse": Takes(instead={"start_wing": _ONE_PLACE}),
+        "mine": Takes(renamed={"source": "path"}),
     },
     lacking={
         "get_aaak_spec": "Texts are stored as they are given: call {}add_drawer.",
         "list_hallways": "Call {}entity_mentions or {}entity_relationships.",
         "delete_hallway": "Hallways are not stored here; see {}entity_relationships.",
-        "mine": "Call {}checkpoint with the texts.",
-        "sync": "Call {}delete_by_source for each file that is gone.",
+        "sync": "Call {}mine again; {}show_job names the files that are gone.",
         "hook_settings": "Hooks belong to the host; choose a session mode with {}set_mode.",
         "memories_filed_away": "Call {}list_operations.",
         "reconnect": "There is nothing to connect again: call {}status.",
@@ -89,12 +88,13 @@ MEMCASTLE: Final = Server(
             }
         ),
         "audit": Takes(instead={"scope": "Give `since` and `before`."}),
+        "mine": Takes(renamed={"source": "path"}),
     },
     lacking={
-        "mine": "Call {}checkpoint with the texts.",
         "repair": "Run `palacelog doctor`.",
-    }
-    | {f"job_{name}": _NO_JOBS for name in ("list", "get", "pause", "resume", "cancel", "retry")},
+        "job_list": "Call {}list_jobs.",
+        "job_get": "Call {}show_job.",
+    },
 )
 
 SERVERS: Final = {"mempalace_": MEMPALACE, "memcastle_": MEMCASTLE}

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from mcp_types import Tool, ToolAnnotations
 
 from domain.catalog import CATALOG, Entry
-from domain.gate import CONTROL, DESTRUCTIVE, READ
+from domain.gate import CONTROL, DESTRUCTIVE
 from domain.operations.common import TIME_WORDS
 from palacelog.mcp.foreign import widened
 
@@ -91,11 +91,12 @@ def _tool(entry: Entry, prefix: str, choice: Choice) -> Tool:
 
 def _hints(entry: Entry) -> ToolAnnotations:
     """All four hints, none left to a default."""
-    reads = entry.operation_class in (READ, CONTROL)
+    reads = not entry.writes
     return ToolAnnotations(
         read_only_hint=reads,
         destructive_hint=entry.operation_class == DESTRUCTIVE,
-        idempotent_hint=reads or entry.name in _REPEATABLE,
+        # To steer a job twice is to steer it once.
+        idempotent_hint=entry.operation_class == CONTROL or reads or entry.name in _REPEATABLE,
         open_world_hint=False,
     )
 

@@ -49,7 +49,7 @@ def main(folder: Path, lock: int | None = None) -> int:
             if lock is None:
                 lock = take_lock(path)
             if lock is not None:
-                with contextlib.closing(late_palace(path, embeds=True)) as palace:
+                with contextlib.closing(late_palace(path, embeds=True, works=True)) as palace:
                     asyncio.run(_own(Owner(path, palace, lock), path))
     except PalaceError as error:
         report(error, as_json=True)
@@ -58,7 +58,7 @@ def main(folder: Path, lock: int | None = None) -> int:
 
 
 async def _own(owner: Owner, folder: Path) -> None:
-    """Serve until there was no session for a while, or a signal says so."""
+    """Serve until there was neither session nor job for a while, or a signal says so."""
     await owner.begin()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
@@ -119,7 +119,7 @@ class Owner:
             seconds = None if self._sessions else idle_seconds
             await asyncio.wait_for(self._changed.wait(), seconds)
         except TimeoutError:
-            return not self._sessions
+            return not self._sessions and not self._palace.busy
         return False
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

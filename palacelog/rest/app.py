@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from domain.catalog import CATALOG, Entry
 from domain.errors import PalaceError
-from domain.gate import CONTROL, READ, SET_MODE
+from domain.gate import SET_MODE
 from palacelog.bootstrap import House
 from palacelog.rest import document
 from palacelog.rest.arguments import fits_an_address
@@ -71,8 +71,7 @@ def make_app(
 
 
 def _add_operation(app: FastAPI, calling: Calling, entry: Entry) -> None:
-    reads = entry.operation_class in (READ, CONTROL)
-    in_address = reads and fits_an_address(entry)
+    in_address = not entry.writes and fits_an_address(entry)
     thing = entry.name.removeprefix(_DELETE)
     placed: tuple[str, ...] = ()
     path, method = f"/api/{entry.name}", "GET" if in_address else "POST"

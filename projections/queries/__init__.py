@@ -19,6 +19,7 @@ from projections.queries.drawers import get_drawer, get_drawers, history
 from projections.queries.duplicates import check_duplicate, duplicates
 from projections.queries.entities import entity_mentions, entity_relationships, list_entities
 from projections.queries.facts import fact_history, kg_query, kg_timeline
+from projections.queries.jobs import list_jobs, show_job
 from projections.queries.kg_stats import kg_stats
 from projections.queries.places import (
     get_taxonomy,
@@ -30,6 +31,7 @@ from projections.queries.places import (
 from projections.queries.recall import recall
 from projections.queries.report import audit
 from projections.queries.search import search
+from projections.queries.sources import list_sources, show_source
 from projections.queries.status import status
 from projections.queries.tags import list_tags
 from projections.queries.tunnels import (
@@ -71,13 +73,17 @@ QUERIES: Final[dict[str, Query]] = {
     "list_conflicts": list_conflicts,
     "list_drawers": list_drawers,
     "list_entities": list_entities,
+    "list_jobs": list_jobs,
     "list_operations": list_operations,
     "list_rooms": list_rooms,
+    "list_sources": list_sources,
     "list_wings": list_wings,
     "recall": recall,
     "search": search,
+    "show_job": show_job,
     "show_operation": show_operation,
     "show_room": show_room,
+    "show_source": show_source,
     "show_wing": show_wing,
     "status": status,
     "wake_up": wake_up,

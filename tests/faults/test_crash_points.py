@@ -167,7 +167,8 @@ def export(report: Report, folder: Path, target: Path) -> None:
         export_outbox(house.log, reading, target)
 
 
-# `fork.recorded` is died at in test_restored.py, what is of vectors in test_reindex_killed.py.
+# `fork.recorded` is died at in test_restored.py, what is of vectors in test_reindex_killed.py, what
+# is of jobs in test_jobs_killed.py.
 OTHER_POINTS = (
     "backup.copied",
     "restore.copied",
@@ -180,6 +181,10 @@ OTHER_POINTS = (
     "reindex.caught_up",
     "reindex.switched",
     "prune.removed",
+    "job.started",
+    "job.worked",
+    "job.noted",
+    "job.ended",
 )
 
 

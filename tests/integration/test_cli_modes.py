@@ -14,6 +14,8 @@ from domain.gate import CONTROL, READ, WRITE
 from tests.command_line import COMMAND, CommandLine, new_line, what_is_there
 
 CITY = "Kiran city Lyon"
+STEERS = "steers a job"
+"""A control operation that is recorded; or refused, where the job is not in the state for it."""
 COMMANDS: dict[str, tuple[str, str]] = {
     "accept-loss": (WRITE, ""),
     "add": (WRITE, "milk --wing home --room notes"),
@@ -32,6 +34,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "embed": (WRITE, ""),
     "get": (READ, "{drawer}"),
     "history": (READ, "{drawer}"),
+    "jobs cancel": (STEERS, "{job}"),
+    "jobs list": (READ, ""),
+    "jobs pause": (STEERS, "{job}"),
+    "jobs resume": (STEERS, "{job}"),
+    "jobs retry": (STEERS, "{job}"),
+    "jobs show": (READ, "{job}"),
     "kg add": (WRITE, CITY),
     "kg conflicts": (READ, ""),
     "kg declare": (WRITE, "city one"),
@@ -44,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "log export": (READ, "{new}"),
     "log list": (READ, ""),
     "log show": (READ, "1"),
+    "mine": (WRITE, "{items}"),
     "note": (WRITE, "milk --wing home --room notes"),
     "outbox acknowledge": (WRITE, "{items}"),
     "outbox export": (READ, "{new}"),
@@ -80,7 +89,7 @@ ELSEWHERE = {
 """They make a palace of their own, need what is not always installed, hold a mode for all that is
 asked of them, are turned down by a label, or open no palace.
 """
-MODES = {"read_only": {READ, CONTROL}, "disabled": {CONTROL}}
+MODES = {"read_only": {READ, CONTROL, STEERS}, "disabled": {CONTROL, STEERS}}
 
 
 def commands(group: Any, *before: str) -> Iterator[str]:
@@ -96,6 +105,8 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     made = new_line(tmp_path_factory.mktemp("modes") / "palace")
     made("add", "tea", "--wing", "home", "--room", "notes")
     made("kg", "add", *CITY.split())
+    folder = tmp_path_factory.mktemp("papers")
+    made("mine", folder, "--no-follow")
     return made
 
 
@@ -103,7 +114,8 @@ def words(line: CommandLine, command: str, folder: Path) -> list[str]:
     items = folder / "items.json"
     items.write_text('{"items": [{"wing": "home", "room": "notes", "content": "milk"}]}')
     [drawer] = line("list")["drawers"]
-    given = {"new": folder / "new", "items": items, "drawer": drawer["id"]}
+    [job] = line("jobs", "list")["jobs"]
+    given = {"new": folder / "new", "items": items, "drawer": drawer["id"], "job": job["id"]}
     said = COMMANDS[command][1].format(**given)
     return [*command.split(), *(word.replace("\t", " ") for word in said.split(" ") if word)]
 
@@ -121,6 +133,10 @@ def test_a_mode_lets_a_command_through_or_refuses_it_and_nothing_changed(
     before = what_is_there(line.palace)
     if COMMANDS[command][0] in MODES[mode]:
         ended = line.run(*typed, before=("--mode", mode))
+        if COMMANDS[command][0] == STEERS:
+            codes = [error["code"] for error in ended.errors]
+            assert (ended.code, codes) in ((0, []), (1, ["palacelog::jobs::state"]))
+            return
         assert ended.code == 0, ended.err
         assert what_is_there(line.palace) == before
     else:

@@ -17,7 +17,7 @@ import pytest
 
 from domain.catalog import CATALOG
 from domain.identity import drawer_id
-from palacelog.cli import facts, memory, removing, vectors
+from palacelog.cli import facts, jobs, memory, removing, vectors
 from tests.command_line import CommandLine
 from tests.palaces import Fleet
 from tests.samples import SAMPLES, Known, furnished, settings_for
@@ -28,11 +28,14 @@ COMMANDS: Mapping[str, tuple[str, ...]] = (
     | {f"kg {name}": form.tools for name, (_, form) in facts.FORMS.items()}
     | {name: form.tools for name, (_, form) in removing.FORMS.items()}
     | {name: form.tools for name, (_, form) in vectors.FORMS.items()}
+    | {name: form.tools for name, (_, form) in jobs.FORMS.items()}
+    | {f"jobs {name}": form.tools for name, (_, form) in jobs.JOB_FORMS.items()}
 )
 """The commands that are made from operations, and from which."""
 WITH_A_COMMAND = {tool for tools in COMMANDS.values() for tool in tools} | {
     "delete_drawer",
     "delete_wing",
+    "job_force_cancel",
 }
 WRITES = [name for name, entry in CATALOG.items() if entry.writes]
 SESSION = orjson.dumps(
@@ -71,7 +74,7 @@ TABLE = {
             ("recall milk", "{milk}"),
             ("wake-up", "{milk}"),
             ("audit why {milk}", '"tool":"add_drawer"'),
-            ("audit diff @13", "{milk}"),
+            ("audit diff @20", "{milk}"),
             ("call list_tags", '"tag":"cold"'),
             ("call get_taxonomy", '"notes":2'),
         ),
@@ -152,6 +155,25 @@ TABLE = {
     ),
     "delete_tunnel": Line(
         "call delete_tunnel {sample}", hides=(("call list_tunnels", "{tunnel}"),)
+    ),
+    "mine": Line(
+        "mine {papers} --wing attic",
+        (("list --wing attic", "Dear Noor"), ("call list_sources", "one.md")),
+    ),
+    "job_pause": Line("jobs pause {waiting}", (("jobs list --state paused", "{waiting}"),)),
+    "job_resume": Line(
+        "jobs resume {resting}",
+        (("jobs list --state done", "{resting}"), ("jobs show {resting}", '"state":"done"')),
+        (("jobs list --state paused", "{resting}"),),
+    ),
+    "job_cancel": Line("jobs cancel {leaving}", (("jobs list --state cancelled", "{leaving}"),)),
+    "job_force_cancel": Line(
+        "jobs cancel {stuck} --force", (("jobs list --state cancelled", "{stuck}"),)
+    ),
+    "job_retry": Line(
+        "jobs retry {ended}",
+        (("jobs list --state done", "{ended}"),),
+        (("jobs list --state cancelled", "{ended}"),),
     ),
     "undo": Line("undo {op} --yes", (("get {spare}", '"content":"coffee"'), ("list", "{spare}"))),
 }

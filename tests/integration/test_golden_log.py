@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from domain.catalog import CATALOG, RECORDED_BY_ITSELF
+from domain.jobs import OF_JOBS
 from domain.operation import SCHEMA, Operation
 from palacelog import folder as folders
 from palacelog.bootstrap import House, open_palace
@@ -58,7 +59,8 @@ def operations(golden: Golden) -> list[Operation]:
 
 def test_every_schema_has_a_golden_log() -> None:
     schemas = {f"schema-{number}" for number in range(1, SCHEMA + 1)}
-    assert set(SCHEMAS) == schemas | {f"{schema}-vocabulary" for schema in schemas}
+    others = {f"{schema}-{part}" for schema in schemas for part in ("vocabulary", "jobs")}
+    assert set(SCHEMAS) == schemas | others
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -116,9 +118,21 @@ def test_opening_it_writes_nothing_into_it(golden: Golden, tmp_path: Path) -> No
 def test_every_operation_that_records_anything_was_called(golden: Golden) -> None:
     writes = {entry.name for entry in CATALOG.values() if entry.writes}
     held = operations(golden)
-    assert {one.header.tool for one in held} == writes | RECORDED_BY_ITSELF.keys()
+    recorded = writes | RECORDED_BY_ITSELF.keys()
+    assert {one.header.tool for one in held} == recorded - OF_JOBS
     assert {one.header.stream for one in held} == {"shared", "local"}
     assert any(one.header.call_id for one in held)
+
+
+@pytest.mark.parametrize("golden", ["schema-1-jobs"], indirect=True)
+def test_every_operation_on_jobs_was_called_and_tells_what_it_told(golden: Golden) -> None:
+    assert {one.header.tool for one in operations(golden)} >= OF_JOBS
+    jobs = golden.house.palace.call("list_jobs", {})["jobs"]
+    assert [(one["state"], one["filed"], one["code"]) for one in jobs] == [
+        ("failed", 0, "palacelog::mine::gone"),
+        ("cancelled", 0, None),
+        ("done", 2, None),
+    ]
 
 
 @pytest.mark.parametrize("golden", ["schema-1"], indirect=True)

@@ -22,7 +22,7 @@ def other_call(tool: str, given: dict[str, Any]) -> dict[str, Any]:
     fields = CATALOG[tool].asks.model_fields
     texts = (
         *("content", "entry", "reason", "description", "predicate", "session", "wing"),
-        *("resolution", "relation", "alias", "label", "embedder"),
+        *("resolution", "relation", "alias", "label", "embedder", "job_id"),
     )
     changed = next((name for name in texts if name in fields), None)
     if tool == "embed":

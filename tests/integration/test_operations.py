@@ -181,7 +181,7 @@ def test_null_is_the_same_as_left_out(ada: Device, fleet: Fleet, tool: str) -> N
     for device, arguments in ((ada, given), (bob, {**of_bob, **dict.fromkeys(optional)})):
         device.call(tool, arguments)
     left, right = (operations(device.house)[-1].payload() for device in (ada, bob))
-    own = {"valid_from", "fact_ids", "superseded", "operations", "undone", "conflict_id"}
+    own = {"valid_from", "fact_ids", "superseded", "operations", "undone", "conflict_id", "job_id"}
     assert [item for item in left.items() if item[0] not in own] == [
         item for item in right.items() if item[0] not in own
     ]

@@ -11,6 +11,7 @@ import pytest
 
 from domain.catalog import CATALOG
 from domain.gate import CONTROL, READ
+from domain.jobs import STEERING
 from palacelog.rest.app import make_app
 from tests.palaces import Device, Fleet, checked, fingerprint, new_palace
 from tests.samples import SAMPLES, Known, furnished
@@ -107,11 +108,23 @@ def test_a_disabled_request_gets_ids_and_counts_or_a_refusal_and_never_an_empty_
     answer = served.call(tool, SAMPLES[tool](known), headers={"X-Palacelog-Mode": "disabled"})
     if CATALOG[tool].operation_class == CONTROL:
         assert answer.status_code == 200
-        for content in ("tea", "coffee", "home", "notes", "desk", "Kiran", "Lyon", "Ana", "attic"):
+        for content in (
+            "tea",
+            "coffee",
+            "home",
+            "notes",
+            "desk",
+            "Kiran",
+            "Lyon",
+            "Ana",
+            "attic",
+            known.papers,
+        ):
             assert content not in answer.text
     else:
         error_of(answer, 403, "mode::forbidden")
-    assert fingerprint(ada.house) == before
+    # A job can be steered by whoever asks, and that is recorded.
+    assert (fingerprint(ada.house) == before) == (tool not in STEERING)
 
 
 def test_a_read_only_request_reads_and_does_not_write(ada: Device, served: Served) -> None:

@@ -23,7 +23,15 @@ from domain.conflicts import MEANING
 from domain.embedders import EMBEDDER_CHANGED, EMBEDDERS
 from domain.gate import CLASSES, CONTROL, READ
 from domain.identity import diary_id
+from domain.jobs import STEERING
 from domain.operations.common import Asks, DryRunAnswers, Moments, Records, WriteAnswers, Writes
+from domain.operations.jobs import (
+    JobFailedRecords,
+    JobFinishedRecords,
+    JobProgressedRecords,
+    JobStartedRecords,
+    JobStoppedRecords,
+)
 from domain.operations.system import (
     AcknowledgedRecords,
     ConfigurationRecordedRecords,
@@ -99,8 +107,10 @@ EVENTS = {
             "delete_room", 9, "ada", wing="home", room="notes", drawer_ids=[named("tea")], rooms=[]
         ),
         event("attach_embedding", 9, "ada", **ATTACHED),
+        event("mine", 9, "ada", path="/papers", wing="attic", state="queued"),
     )
 }
+STEERED = [event(tool, 9, "ada", job_id="job", state="queued") for tool in STEERING]
 EMBED_EVENT = event(
     "embed",
     9,
@@ -223,6 +233,12 @@ FORMATS = {
     "show_wing": ("wing", "", "wing rooms"),
     "show_room": ("wing room", "", "room tags newest"),
     "get_taxonomy": ("", "", "taxonomy"),
+    "list_sources": ("", "wing prefix limit cursor", "sources total cursor"),
+    "show_source": ("source_file", "wing limit cursor", "source_file drawers total cursor"),
+    "mine": ("path", "wing room", "job_id state"),
+    "list_jobs": ("", "state limit cursor", "jobs total cursor"),
+    "show_job": ("job_id", "outcome limit cursor", "job files total cursor"),
+    **dict.fromkeys(STEERING, ("job_id", "", "job_id state")),
     "undo": ("", "op_id session device from until dry_run", "dry_run undone kept"),
     "why": ("id", "limit", "id kind rests_on operations total"),
     "diff": ("a", "b limit", "log_id a b drawers facts"),
@@ -276,7 +292,7 @@ def test_an_entry_is_whole(entry: Entry) -> None:
     if entry.writes:
         assert issubclass(entry.asks, Writes)
         assert issubclass(entry.answers, DryRunAnswers if entry.can_be_tried else WriteAnswers)
-        assert entry.operation_class not in {READ, CONTROL}
+        assert entry.operation_class != READ
         assert bool(folds_of(entry.name)) != (entry.name in NO_VIEW)
     else:
         assert entry.fold is None
@@ -288,7 +304,7 @@ def test_what_hides_is_destructive_and_status_is_never_gated() -> None:
     hiding = {name for name, of in classes.items() if of == "destructive"}
     assert hiding == {name for name in classes if name.startswith("delete_")}
     control = [name for name, of in classes.items() if of == "control"]
-    assert control == ["status", "set_mode", "audit"]
+    assert control == [*STEERING, "status", "set_mode", "audit"]
     assert classes["kg_supersede"] == "write"
 
 
@@ -322,15 +338,15 @@ def test_each_fold_evolves_the_tools_that_the_catalog_gives_it(tool: str) -> Non
 
 def test_the_folds_of_the_catalog_are_all_there_are() -> None:
     areas = {"drawers", "facts", "predicates", "resolutions", "entities", "tunnels"}
-    assert set(FOLDS) == areas | {"configuration", "embedders"}
-    assert {*EVENTS, *NO_VIEW, "undo"} == {entry.name for entry in WRITES}
+    assert set(FOLDS) == areas | {"configuration", "embedders", "jobs"}
+    assert {*EVENTS, *NO_VIEW, *STEERING, "undo"} == {entry.name for entry in WRITES}
     assert folds_of("undo") == tuple(FOLDS.values())
     assert not any(folds_of(entry.name) for entry in READS)
     assert folds_of("no_such_tool") == ()
 
 
 @pytest.mark.parametrize(
-    "event", [*EVENTS.values(), EMBED_EVENT, UNDO_EVENT], ids=lambda event: event.tool
+    "event", [*EVENTS.values(), *STEERED, EMBED_EVENT, UNDO_EVENT], ids=lambda event: event.tool
 )
 def test_the_answer_to_a_write_is_a_function_of_its_payload(event: Event) -> None:
     entry = CATALOG[event.tool]
@@ -352,6 +368,11 @@ def test_what_the_palace_records_by_itself_cannot_be_called() -> None:
         ACKNOWLEDGED: AcknowledgedRecords,
         CONFIGURATION_RECORDED: ConfigurationRecordedRecords,
         EMBEDDER_CHANGED: EmbedderChangedRecords,
+        "job_started": JobStartedRecords,
+        "job_progressed": JobProgressedRecords,
+        "job_stopped": JobStoppedRecords,
+        "job_finished": JobFinishedRecords,
+        "job_failed": JobFailedRecords,
     } == RECORDED_BY_ITSELF
     assert not RECORDED_BY_ITSELF.keys() & CATALOG.keys()
     assert records_of("acknowledged") is AcknowledgedRecords
@@ -372,7 +393,7 @@ def test_a_tool_that_nobody_knows_records_nothing() -> None:
 def test_every_read_of_the_palace_s_memory_can_look_back() -> None:
     both = {entry.name for entry in READS if issubclass(entry.asks, Moments)}
     alone = {entry.name for entry in READS if "known_at" in entry.asks.model_fields} - both
-    assert alone == {"list_operations", "show_operation", "why"}
+    assert alone == {"list_jobs", "list_operations", "show_job", "show_operation", "why"}
     assert {entry.name for entry in READS} - both - alone == {"audit", "diff", "set_mode", "status"}
 
 

@@ -16,6 +16,7 @@ from domain.drawers import DRAWERS, Support
 from domain.errors import InvalidInput, Refused
 from domain.facts import FACTS, Assertion, derive
 from domain.instants import show
+from domain.jobs import JOBS, STEERING, Job
 from domain.operation import stamp_of
 from domain.tunnels import tunnel_id
 from tests.histories import DEVICES, examples
@@ -115,6 +116,8 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
             "embedder": TINY.short,
             "vectors": [[float(call.first), 1.0]],
         },
+        "mine": {"path": f"/papers/{call.first}", "wing": PLACES[call.place]["wing"]},
+        **{tool: {"job_id": _a_job(call, known)} for tool in STEERING},
         "undo": {"op_id": _an_operation(call, known), "dry_run": False},
     }
     return asked[str(call.tool)]
@@ -123,6 +126,11 @@ def arguments_of(call: Call, known: MemoryKnown) -> dict[str, Any]:
 def _an_operation(call: Call, known: MemoryKnown) -> str:
     held = [event.op_id for event in known.known()] or ["none"]
     return held[-1 - call.first % len(held)]
+
+
+def _a_job(call: Call, known: MemoryKnown) -> str:
+    held = sorted(row.id for row in known.rows(JOBS) if isinstance(row, Job)) or ["job_none"]
+    return held[call.first % len(held)]
 
 
 def _a_conflict(call: Call, known: MemoryKnown) -> str:

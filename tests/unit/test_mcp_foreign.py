@@ -30,6 +30,7 @@ UNKNOWN = InvalidInput("input::unknown_tool", "There is no tool.", "See the list
         ("mempalace_", "kg_add", {"source_closet": None}, {}),
         ("mempalace_", "diary_write", {"content": "a"}, {"entry": "a"}),
         ("mempalace_", "diary_write", {"content": "a", "entry": "b"}, {"entry": "b"}),
+        ("mempalace_", "mine", {"source": "a"}, {"path": "a"}),
         ("memcastle_", "diary_write", {"agent_identity": "a"}, {"agent_name": "a"}),
         ("memcastle_", "diary_read", {"limit": 5}, {"last_n": 5}),
         ("memcastle_", "wake_up", {"agent_identity": "a"}, {"agent_name": "a"}),
@@ -77,8 +78,8 @@ def test_an_argument_that_we_have_not_is_refused_with_what_to_give_instead() -> 
 
 def test_other_errors_stay_as_they_are() -> None:
     refusal = Refused("mode::forbidden", "mine is a write operation.", "Ask.")
-    assert told("mempalace_", "mine", refusal) is refusal
-    assert told("", "mine", UNKNOWN) is UNKNOWN
+    assert told("mempalace_", "sync", refusal) is refusal
+    assert told("", "sync", UNKNOWN) is UNKNOWN
     assert told("mempalace_", "nobody", UNKNOWN) is UNKNOWN
 
 

@@ -10,7 +10,7 @@ from mcp_types import ListToolsResult
 from mcp_types.methods import serialize_server_result
 
 from domain.catalog import CATALOG
-from domain.gate import CONTROL, DESTRUCTIVE, READ
+from domain.gate import DESTRUCTIVE
 from palacelog.mcp.instructions import INSTRUCTIONS
 from palacelog.mcp.tools import CORE, Choice, tools
 
@@ -43,7 +43,7 @@ def test_all_four_hints_are_explicit(choice: Choice) -> None:
         told = hints.model_dump(exclude={"title"})
         assert all(isinstance(hint, bool) for hint in told.values()), tool.name
         kind = CATALOG[tool.name].operation_class
-        assert hints.read_only_hint == (kind in (READ, CONTROL))
+        assert hints.read_only_hint == (not CATALOG[tool.name].writes)
         assert hints.destructive_hint == (kind == DESTRUCTIVE)
 
 
