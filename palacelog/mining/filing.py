@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,7 @@ from palacelog.prepare import fits_a_place
 from projections.queries.sources import HeldSource, below, held_sources, mined_texts
 
 NOTED_AT_ONCE: Final = 100
+LOOKED_AT_ONCE: Final = 250
 _SHARED: Final = "palacelog::mine::shared_wing"
 
 
@@ -49,7 +50,7 @@ class _Run:
 
     def __init__(self, at: AtWork, source: Path) -> None:
         self._at, self._job = at, at.job
-        self._found = list(walk(source))
+        self._found = list(self._walked(source))
         self._span = below(str(source)) if source.is_dir() else (str(source), str(source))
         with at.reading() as reading:
             self._held = dict(held_sources(reading, self._job.wing, *self._span))
@@ -68,10 +69,17 @@ class _Run:
                 self._at.report(number, len(self._found))
             for path in self._gone():
                 self._add(path, VANISHED, drawer_id=self._held[path].drawer_id)
-        except LetGo:
+        except (LetGo, KeyboardInterrupt):
             self._note()
             raise
         self._note()
+
+    def _walked(self, source: Path) -> Iterator[Candidate]:
+        """The files there are; a look at a large disk can be stopped too."""
+        for number, one in enumerate(walk(source)):
+            if number % LOOKED_AT_ONCE == 0:
+                self._at.check()
+            yield one
 
     def _do(self, one: Candidate) -> None:
         if one.reason is not None:

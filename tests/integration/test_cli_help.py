@@ -15,7 +15,7 @@ from palacelog.cli.main import app
 from tests.command_line import COMMAND, CommandLine, new_line
 
 WIDE = {"COLUMNS": "200", "TERMINAL_WIDTH": "200"}
-GROUPS = ("log", "outbox", "kg", "diary", "integrate")
+GROUPS = ("log", "outbox", "kg", "diary", "jobs", "integrate")
 ENGINE = ("sqlalchemy", "eventsourcing", "pydantic_settings", "domain.catalog", "palacelog.palace")
 
 
@@ -42,6 +42,7 @@ def test_there_are_the_commands_that_are_promised() -> None:
         "diary write", "diary read", "delete", "undo", "embed", "tail",
         "kg add", "kg query", "kg timeline", "kg invalidate", "kg supersede", "kg declare",
         "kg conflicts", "kg resolve",
+        "mine", "jobs list", "jobs show", "jobs pause", "jobs resume", "jobs cancel", "jobs retry",
         "audit", "audit trail", "audit show", "audit why", "audit diff", "audit sql",
         "audit export", "audit plot", "mcp", "serve",
         "integrate install", "integrate remove", "integrate status", "integrate print", "hook",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from freezegun.api import FrozenDateTimeFactory
 from domain.jobs import BY_WORKERS, OF_JOBS, STEERING
 from domain.operation import Context
 from palacelog.bootstrap import open_palace, restore_palace
+from palacelog.mining.walking import Candidate
+from palacelog.owner.lock import take_lock
+from palacelog.owner.process import Owner
 from palacelog.working import follow
 from replay import crash_points
 from replay.backup import backup
 from tests.palaces import Device, Fleet, fingerprint, operations
+from tests.served import bearer, error_of, serving, token_file
 
 FILES = 6
 
@@ -182,6 +187,21 @@ def test_a_cancel_that_comes_between_a_look_and_a_write_lets_nothing_through(
     monkeypatch.setattr(palace, "call", cancelled_first)
     assert worked(ada, job)["state"] == "cancelled"
     assert filed(ada) == []
+
+
+def test_a_look_at_a_large_folder_can_be_stopped(
+    ada: Device, papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = mined(ada, papers)
+
+    def endless(top: Path) -> Iterator[Candidate]:
+        while True:
+            yield Candidate("/x", "/x", None)
+            if ada.show_job(job_id=job)["job"]["state"] == "running":
+                ada.job_pause(job_id=job)
+
+    monkeypatch.setattr("palacelog.mining.filing.walk", endless)
+    assert worked(ada, job)["state"] == "paused"
 
 
 def test_a_job_whose_worker_was_lost_over_a_cancel_ends_without_work(
@@ -396,3 +416,42 @@ def test_what_a_worker_records_cannot_be_called(ada: Device, papers: Path) -> No
     for tool in BY_WORKERS:
         with ada.refuses("input::unknown_tool"):
             ada.house.palace.call(tool, {"job_id": job})
+
+
+def test_who_comes_with_a_token_mines_nothing_and_may_steer(
+    ada: Device, papers: Path, tmp_path: Path
+) -> None:
+    job = mined(ada, papers)
+    ada.reopen(serve={"token_file": token_file(tmp_path)})
+    with serving(ada.house) as served:
+        answer = served.call("mine", {"path": str(papers)}, headers=bearer("ada"))
+        error_of(answer, 403, "mode::elsewhere")
+        told = served.call("job_pause", {"job_id": job}, headers=bearer("eve"))
+        assert told.json()["state"] == "paused"
+        error_of(served.call("list_jobs", {}, headers=bearer("eve")), 403, "mode::forbidden")
+
+
+class Working:
+    """A palace in which a job is worked on for the next looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.left = looks
+
+    @property
+    def busy(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
+def test_an_owner_without_sessions_does_not_end_while_a_job_is_worked_on(ada: Device) -> None:
+    palace = Working(3)
+
+    async def owned() -> None:
+        lock = take_lock(ada.folder)
+        assert lock is not None
+        one = Owner(ada.folder, palace, lock)  # type: ignore[arg-type]
+        await one.begin()
+        await asyncio.wait_for(one.ended(0.001), 60)
+
+    asyncio.run(owned())
+    assert palace.left == -1

@@ -228,3 +228,17 @@ def test_a_server_speaks_tls_with_a_certificate(line: CommandLine, tmp_path: Pat
     with started(line, "--tls-cert", cert, "--tls-key", key) as (_, url):
         assert url.startswith("https://")
         assert httpx2.get(f"{url}/healthz", verify=trusted).json() == {"status": "ok"}
+
+
+def test_a_server_works_on_the_jobs_that_are_asked_of_it(line: CommandLine, tmp_path: Path) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    (papers / "one.md").write_text("Paper one")
+    with started(line) as (process, url):
+        job = httpx2.post(f"{url}/api/mine", json={"path": str(papers)}).json()["job_id"]
+        asked = {"params": {"job_id": job}}
+        while httpx2.get(f"{url}/api/show_job", **asked).json()["job"]["state"] != "done":
+            pass
+        code, _, _ = ended(process, signal.SIGTERM)
+    assert code == 0
+    assert line("list")["drawers"][0]["preview"] == "Paper one"
