@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from pathlib import Path
 
-import orjson
 import pytest
 
-from palacelog.bootstrap import open_palace
 from palacelog.cli import jobs
-from tests.command_line import CommandLine, at_terminal, new_line, plain
+from tests.command_line import CommandLine, new_line
 from tests.integration.test_jobs import written
 
 FILES = 3
-MANY = 2_000
 
 
 @pytest.fixture
@@ -120,40 +115,8 @@ def test_the_help_of_a_shared_wing_names_both_ways_out(line: CommandLine, papers
     assert "publish_wing" in told
 
 
-@pytest.mark.slow
-def test_ctrl_c_pauses_the_job_and_the_same_command_goes_on(
-    line: CommandLine, tmp_path: Path
-) -> None:
-    papers = written(tmp_path / "many", MANY)
-    command = line.command("mine", papers)
-    with (
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=line.env()
-        ) as process,
-        open_palace(line.palace) as house,
-    ):
-        while not house.palace.call("list_drawers", {"limit": 1})["total"]:
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
-        assert (process.returncode, out) == (130, b"")
-        error = orjson.loads(err)
-        assert error["code"] == "palacelog::cli::interrupted"
-        [job] = house.palace.call("list_jobs", {})["jobs"]
-        assert job["state"] == "paused"
-        held = house.palace.call("list_drawers", {"limit": 1})["total"]
-        assert held < MANY
-    for path in sorted(papers.iterdir())[held + 5 :]:
-        path.unlink()
-    told = line("mine", papers)
-    assert (told["job_id"], told["state"]) == (job["id"], "done")
-    assert line("list", "--limit", "1")["total"] == held + 5
-
-
-def test_a_person_sees_a_bar_and_what_was_filed(line: CommandLine, papers: Path) -> None:
-    code, seen = at_terminal(line, "mine", papers)
-    assert code == 0
-    assert "filed" in plain(seen)
+def test_a_list_of_jobs_is_a_table_at_a_terminal(line: CommandLine, papers: Path) -> None:
+    line("mine", papers)
     code, seen = line.seen("jobs", "list")
     assert (code, "done" in seen) == (0, True)
 
