@@ -9,7 +9,7 @@ import pytest
 
 pytest.register_assert_rewrite("tests.palaces")
 
-from tests.palaces import Fleet  # noqa: E402 - after its asserts are registered
+from tests.palaces import Device, Fleet  # noqa: E402 - after its asserts are registered
 
 
 @pytest.fixture
@@ -18,6 +18,12 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
     fleet = Fleet(tmp_path)
     yield fleet
     fleet.close()
+
+
+@pytest.fixture
+def ada(fleet: Fleet) -> Device:
+    """A palace that knows all there is."""
+    return fleet.device("ada")
 
 
 @pytest.fixture
