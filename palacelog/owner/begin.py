@@ -35,7 +35,10 @@ def begin_owner(folder: Path) -> None:
             return
         child = os.fork()
         if not child:
-            _go_on_as_owner(path, lock)
+            # Never back into the command: the host's lines are for one pipe alone.
+            with suppress(PalaceError, OSError):
+                _go_on_as_owner(path, lock)
+            os._exit(1)
         os.close(lock)
         os.waitpid(child, 0)
 

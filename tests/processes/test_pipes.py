@@ -377,6 +377,16 @@ def test_a_folder_that_takes_no_socket_is_told_in_words(palace: Path) -> None:
             host.answer(asked)
 
 
+def test_an_owner_that_cannot_write_its_log_leaves_the_host_to_one_pipe(palace: Path) -> None:
+    (palace / LOG_FILE).mkdir()
+    with Host(palace) as host:
+        asked = host.send("tools/list")
+        with pytest.raises(AssertionError, match="palacelog::storage::") as told_once:
+            host.answer(asked)
+        assert str(told_once.value).count("palacelog::storage::") == 1
+        assert host.process.wait() == 3
+
+
 def test_a_pipe_that_goes_without_leave_is_nothing_to_log(palace: Path) -> None:
     with Host(palace) as host:
         host.begin()
