@@ -6,13 +6,15 @@ written by us for an address.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any, Final
 
+from palacelog.hosts.labels import MODES
 from palacelog.hosts.wanted import MODE_HEADER, NAME, SERVE
 
-_OPTIONS: Final = ("--palace", "--mode")
-"""Behind a command of any name: what we write of it."""
+_CEILINGS: Final = frozenset(("--mode", mode) for mode in MODES.values())
+"""Behind a command of any name: what we always write of it."""
 
 
 def is_ours(entry: Any) -> bool:
@@ -25,8 +27,9 @@ def is_ours(entry: Any) -> bool:
     words = _words(entry)
     if SERVE not in words:
         return False
-    named = any(PurePath(word).name == NAME for word in words[: words.index(SERVE)])
-    return named or all(option in words for option in _OPTIONS)
+    before = words[: words.index(SERVE)]
+    named = any(PurePath(word).name == NAME for word in before)
+    return named or not _CEILINGS.isdisjoint(pairwise(before))
 
 
 def _words(entry: dict[str, Any]) -> list[str]:

@@ -84,7 +84,7 @@ class Wanted:
     def _shared_place(self) -> str | None:
         """Where the palace is on any machine; None where our command looks by itself."""
         home, project = self.home.resolve(), self.project.resolve()
-        if self.palace == home / Path(DEFAULT_FOLDER).name:
+        if self.palace == (home / Path(DEFAULT_FOLDER).name).resolve():
             return None
         if self.palace.is_relative_to(project):
             return f"${{CLAUDE_PROJECT_DIR:-.}}/{self.palace.relative_to(project).as_posix()}"

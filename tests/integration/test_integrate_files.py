@@ -274,6 +274,7 @@ RUNS_US = [
     {"command": "/opt/bin/palacelog", "args": ["--mode", "read_only", "mcp", "--in-process"]},
     {"command": "uvx", "args": ["palacelog", "mcp"]},
     {"command": "python3", "args": ["-m", "palacelog", "mcp"]},
+    {"command": "our-memory", "args": ["--mode", "read_only", "mcp", "--tools", "all"]},
 ]
 
 
@@ -645,6 +646,29 @@ def test_a_command_that_was_named_is_the_one_that_a_team_shares(home: Home, tmp_
     home("install", "claude-code", "--scope", "project", "--command", wrapper)
     entry = json.loads(home.read("project/.mcp.json"))["mcpServers"]["palacelog"]
     assert entry["command"] == str(wrapper)
+
+
+def test_what_a_team_shares_is_taken_out_again_whatever_the_command_is_called(
+    home: Home, tmp_path: Path
+) -> None:
+    wrapper = tmp_path / "our-memory"
+    wrapper.symlink_to(COMMAND)
+    home.line.palace = home.path / ".palacelog"
+    create_palace(home.line.palace, "laptop")
+    before = home.files()
+    named = ("claude-code", "--scope", "project", "--command", wrapper)
+    home("install", *named)
+    assert home("status", *named)["current"]
+    assert set(actions(home("remove", "claude-code", "--scope", "project"))) == {"remove"}
+    assert home.files() == before
+
+
+def test_a_default_palace_behind_a_link_is_shared_as_the_default_one(
+    home: Home, tmp_path: Path
+) -> None:
+    create_palace(tmp_path / "large disk", "laptop")
+    (home.path / ".palacelog").symlink_to(tmp_path / "large disk")
+    assert shared(home, home.path / ".palacelog") == ["palacelog", "--mode", "full", "mcp"]
 
 
 def test_an_address_may_end_with_a_slash(home: Home) -> None:
