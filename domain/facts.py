@@ -223,8 +223,14 @@ def derive(assertions: Iterable[Assertion], *, single: bool) -> list[Fact]:
     real.sort(key=lambda row: (row.object_key, row.valid_from, row.rank, row.id))
     facts: list[Fact] = []
     for _, same_object in groupby(real, key=lambda row: row.object_key):
-        facts += _merged([_shown(row) for row in same_object])
+        facts += _merged([alone(row) for row in same_object])
     return facts
+
+
+def alone(row: Assertion) -> Fact:
+    """What an assertion shows that nothing joins or cuts."""
+    successors = (row.successor,) if row.successor else ()
+    return Fact(row.id, (row.id,), row, row.valid_from, row.valid_to, row.opened, successors)
 
 
 def single_valued(declared: Iterable[Declared], wing_key: str, predicate_key: str) -> bool:
@@ -242,7 +248,7 @@ def _cut(rows: list[Assertion]) -> list[Fact]:
             runs[-1] = runs[-1]._replace(valid_to=min(runs[-1].valid_to, row.valid_from))
             if runs[-1].valid_from >= runs[-1].valid_to:
                 runs.pop()
-        runs.append(_shown(row))
+        runs.append(alone(row))
         if len(runs) > 1:
             runs[-2:] = _merged(runs[-2:])
     return runs
@@ -273,11 +279,6 @@ def _joined(left: Fact, right: Fact) -> Fact:
         opened=first.opened,
         successors=left.successors + right.successors,
     )
-
-
-def _shown(row: Assertion) -> Fact:
-    successors = (row.successor,) if row.successor else ()
-    return Fact(row.id, (row.id,), row, row.valid_from, row.valid_to, row.opened, successors)
 
 
 def _closed_by(row: Assertion, at: int, id: str, key: str, op_id: str) -> Assertion:

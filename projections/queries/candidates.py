@@ -12,8 +12,8 @@ from domain.canonical import comparable
 from domain.errors import Refused
 from domain.operations.drawers import GetDrawerAsks
 from domain.operations.entities import EntityCandidatesAsks
+from projections.queries.census import Census
 from projections.queries.drawers import get_drawer
-from projections.queries.entities import entities
 from projections.queries.graph import Graph
 from projections.reading import Reading
 
@@ -27,14 +27,17 @@ def entity_candidates(reading: Reading, asked: EntityCandidatesAsks) -> dict[str
     folded = comparable(text)
     found: dict[str, dict[str, Any]] = {}
     places: dict[str, int] = {}
+    census = Census(graph)
     known = {
-        name: entity
-        for entity in entities(graph).values()
-        for name in (entity.key, *entity.aliases)
-        if graph.aliases.entity(name, wing) == entity.key
+        name: key
+        for key in census.keys
+        for name in (key, *census.aliases.get(key, ()))
+        if graph.aliases.entity(name, wing) == key
     }
-    for at, name, count in names_in(folded, known):
-        entity = known[name]
+    named = list(names_in(folded, known))
+    entities = census.described({known[name] for _, name, _ in named})
+    for at, name, count in named:
+        entity = entities[known[name]]
         alias = entity.aliases.get(name)
         places[name] = at
         found[name] = {

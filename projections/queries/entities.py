@@ -17,7 +17,6 @@ from domain.candidates import whole_words
 from domain.canonical import comparable
 from domain.drawers import Support, newest
 from domain.entities import Alias, Link
-from domain.facts import Fact, Source
 from domain.instants import show
 from domain.operations.entities import (
     EntityMentionsAsks,
@@ -25,6 +24,7 @@ from domain.operations.entities import (
     ListEntitiesAsks,
 )
 from projections import tables
+from projections.queries.census import Census
 from projections.queries.drawer_lists import PREVIEW_CHARACTERS
 from projections.queries.graph import Graph
 from projections.queries.live import Live
@@ -33,13 +33,8 @@ from projections.reading import Reading, believed
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
-_texts, _supports, _sources = tables.texts, BELIEFS[Support], BELIEFS[Source]
+_texts, _supports = tables.texts, BELIEFS[Support]
 
-_DRAWERS_OF_FACTS = Prepared(
-    select(_sources.c.assertion_id, _sources.c.drawer_id).where(
-        _sources.c.drawer_id.is_not(None), believed(_sources)
-    )
-)
 _NAMING = Prepared(
     select(_texts.c.drawer_id, _texts.c.wing_key, func.folded(_texts.c.content)).where(
         exists(
@@ -59,91 +54,17 @@ _NAMING = Prepared(
 )
 
 
-class Entity:
-    """An entity at a moment.
-
-    Attributes:
-        key: its name in comparable form.
-        facts: how many facts that are true have it as subject or object.
-        drawers: the live drawers that are linked to it, or that its facts were learnt from.
-    """
-
-    def __init__(self, key: str) -> None:
-        """Nothing is known of it yet."""
-        self.key = key
-        self.facts = 0
-        self.drawers: set[str] = set()
-        self.aliases: dict[str, str] = {}
-        self._spellings: list[tuple[bool, bytes, str]] = []
-
-    def spelt(self, rank: bytes, name: str, *, by_alias: bool = False) -> None:
-        """A spelling of its name; the first in canonical order shows, of an alias only if no other
-        is there.
-        """
-        if comparable(name) == self.key:
-            self._spellings.append((by_alias, rank, name))
-
-    @property
-    def name(self) -> str:
-        """The spelling that shows."""
-        return min(self._spellings)[2] if self._spellings else self.key
-
-
-def entities(graph: Graph, wing: str | None = None) -> dict[str, Entity]:
-    """The entities that facts true at the moment are about, or that live drawers are linked to.
-
-    Args:
-        wing: only facts and drawers of this wing, in comparable form.
-    """
-    found: dict[str, Entity] = {}
-    reading, live = graph.reading, Live(graph.reading)
-    drawers: dict[str, list[str]] = defaultdict(list)
-    for assertion, drawer in reading.rows(_DRAWERS_OF_FACTS):
-        drawers[assertion].append(drawer)
-    for _, fact in graph.everything():
-        if fact.holds_at(reading.as_of) and wing in (None, fact.newest.wing_key):
-            sources = [live.now(one) for id in fact.ids for one in drawers.get(id, ())]
-            _count(found, graph, fact, {one for one in sources if one})
-    for link in reading.all(Link):
-        drawer = live.now(link.drawer_id)
-        if drawer and wing in (None, live.wing(drawer)):
-            key = graph.aliases.entity(link.entity_key, live.wing(drawer))
-            entity = found.setdefault(key, Entity(key))
-            entity.drawers.add(drawer)
-            entity.spelt(link.rank, link.entity)
-    for alias in reading.all(Alias):
-        key = graph.aliases.entity(alias.alias_key, alias.scope)
-        if key in found and (wing is None or alias.scope in ("", wing)):
-            found[key].spelt(alias.rank, alias.entity, by_alias=True)
-            if alias.alias_key != key:
-                found[key].aliases.setdefault(alias.alias_key, alias.alias)
-    return found
-
-
-def _count(found: dict[str, Entity], graph: Graph, fact: Fact, drawers: set[str]) -> None:
-    row = fact.newest
-    both = {row.subject_key: row.subject, row.object_key: row.object}
-    seen = set()
-    for name_key, name in both.items():
-        key = graph.aliases.entity(name_key, row.wing_key)
-        entity = found.setdefault(key, Entity(key))
-        entity.spelt(row.opened, name)
-        entity.drawers |= drawers
-        entity.facts += key not in seen
-        seen.add(key)
-
-
 def list_entities(reading: Reading, asked: ListEntitiesAsks) -> dict[str, Any]:
     """One page of entities, by name."""
     last = resume("list_entities", reading, asked, asked.cursor, (str,))
     prefix = comparable(asked.prefix or "")
-    known = entities(Graph(reading), asked.wing and comparable(asked.wing))
-    found = [
-        known[key]
-        for key in sorted(known)
-        if any(name.startswith(prefix) for name in (key, *known[key].aliases))
-    ]
-    behind = [one for one in found if not last or one.key > last[0]]
+    census = Census(Graph(reading), asked.wing and comparable(asked.wing))
+    found = sorted(
+        key
+        for key in census.keys
+        if any(name.startswith(prefix) for name in (key, *census.aliases.get(key, ())))
+    )
+    behind = [key for key in found if not last or key > last[0]]
     page, more = behind[: asked.limit], len(behind) > asked.limit
     return reading.shown() | {
         "entities": [
@@ -153,10 +74,10 @@ def list_entities(reading: Reading, asked: ListEntitiesAsks) -> dict[str, Any]:
                 "facts": one.facts,
                 "drawers": len(one.drawers),
             }
-            for one in page
+            for one in census.described(page).values()
         ],
         "total": len(found),
-        "cursor": cursor_text("list_entities", reading, asked, [page[-1].key]) if more else None,
+        "cursor": cursor_text("list_entities", reading, asked, [page[-1]]) if more else None,
     }
 
 

@@ -7,7 +7,7 @@ Protects one reading of the graph: every question about facts goes through here.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import orjson
@@ -40,9 +40,6 @@ _OF_SUBJECT = Prepared(
         optional("predicate", _assertions.c.predicate_key == _B("predicate")),
         believed(_assertions),
     )
-)
-_EVERYTHING = Prepared(
-    select(*ROW).where(believed(_assertions), _assertions.c.valid_from < _assertions.c.valid_to)
 )
 _KEYS_OF_OBJECT = Prepared(
     select(_assertions.c.key)
@@ -224,12 +221,6 @@ class Graph:
         return not self.aliases.names(entity, row.wing_key).isdisjoint(
             (row.subject_key, row.object_key)
         )
-
-    def everything(self) -> Iterator[tuple[int, Fact]]:
-        """All facts that show, whether true or not, each with the key of its partition."""
-        for key, rows in _grouped(self.reading.rows(_EVERYTHING)):
-            for fact in self.facts(rows):
-                yield key, fact
 
     def _pointing_at(self, key: int, entity: str) -> list[tuple[int, Fact]]:
         rows = [

@@ -5,18 +5,22 @@ Protects hidden texts: what leads to no live drawer is not there.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+import orjson
+from sqlalchemy import bindparam, exists, func, select
 
-from domain.drawers import newest, reached
+from domain.drawers import Support, newest, reached
 from projections import tables
 from projections.queries.drawers import holds
-from projections.reading import Reading
-from projections.tables import Prepared
+from projections.reading import Reading, believed
+from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
-_texts = tables.texts
+_texts, _supports = tables.texts, BELIEFS[Support]
+_asked: Any = func.json_each(_B("drawers")).table_valued("value", name="asked")
+_of_asked: Any = (_supports.c.drawer_id == _asked.c.value) & believed(_supports)
 _PLACE = Prepared(
     select(
         _texts.c.wing,
@@ -24,6 +28,20 @@ _PLACE = Prepared(
         _texts.c.wing_key,
         func.substr(_texts.c.content, 1, _B("characters")),
     ).where(_texts.c.drawer_id == _B("drawer_id"))
+)
+_HELD = Prepared(
+    select(
+        _asked.c.value,
+        exists(select(_supports.c.id).where(_of_asked)),
+        exists(
+            select(_supports.c.id).where(
+                _of_asked,
+                _supports.c.valid_from <= _B("as_of"),
+                _supports.c.valid_to > _B("as_of"),
+            )
+        ),
+        select(_texts.c.wing_key).where(_texts.c.drawer_id == _asked.c.value).scalar_subquery(),
+    ).select_from(_asked)
 )
 
 
@@ -45,6 +63,14 @@ class Live:
             true = holds(supports, self._reading.as_of)
             self._now[drawer] = newest(supports).drawer_id if supports and true else None
         return self._now[drawer]
+
+    def look_up(self, drawers: Collection[str]) -> None:
+        """Look many up at once: those that hold a support themselves; `now` follows the others."""
+        asked = {"drawers": orjson.dumps(list(drawers)).decode(), "as_of": self._reading.as_of}
+        for drawer, held, true, wing in self._reading.rows(_HELD, **asked):
+            if held:
+                self._now[drawer] = drawer if true else None
+                self._wings[drawer] = wing
 
     def wing(self, drawer: str) -> str:
         """The wing of a drawer that is there, in comparable form."""

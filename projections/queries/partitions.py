@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, func, select
+import orjson
+from sqlalchemy import bindparam, func, literal_column, select
 
-from domain.facts import EVERY_WING, Assertion, Declared, derive, single_valued
-from projections.reading import Reading, Rows, believed, fields_of
+from domain.facts import EVERY_WING, Assertion, Declared, Fact, derive, single_valued
+from projections.reading import Rows, believed, fields_of
 from projections.tables import BELIEFS, Prepared
 
 _B: Any = bindparam
@@ -26,28 +27,61 @@ _WINGS_OF = Prepared(
     .distinct()
 )
 _STATEMENTS = Prepared(select(func.count()).select_from(_assertions).where(_REAL))
-_STATED_OFTEN = Prepared(
-    select(_assertions.c.key, _assertions.c.object_key)
-    .where(_REAL)
-    .group_by(_assertions.c.key, _assertions.c.object_key)
-    .having(func.count() > 1)
-)
-_STATED_OFTEN_OF = Prepared(
-    select(_assertions.c.key)
+
+
+_after: Any = {"partition_by": _assertions.c.key, "order_by": _assertions.c.valid_from}
+_beside: Any = (
+    select(
+        _assertions.c.key,
+        _assertions.c.valid_to,
+        func.lead(_assertions.c.valid_from).over(**_after).label("next_from"),
+    )
     .where(
         _assertions.c.predicate_key == _B("predicate"),
         _assertions.c.wing_key == _B("wing"),
         _REAL,
     )
-    .group_by(_assertions.c.key)
-    .having(func.count() > 1)
+    .subquery()
 )
-_ROWS = Prepared(select(*fields_of(Assertion)).where(_assertions.c.key == _B("key"), _REAL))
-_ROWS_OF_OBJECT = Prepared(
-    select(*fields_of(Assertion)).where(
-        _assertions.c.key == _B("key"), _assertions.c.object_key == _B("object"), _REAL
+_CUT = Prepared(select(_beside.c.key).where(_beside.c.next_from < _beside.c.valid_to).distinct())
+_TWICE: Any = (func.count() == 2) & (
+    func.max(_assertions.c.valid_from) <= func.min(_assertions.c.valid_to)
+)
+_JOINED = Prepared(
+    select(_assertions.c.key, _assertions.c.object_key)
+    .where(_REAL)
+    .group_by(_assertions.c.key, _assertions.c.object_key)
+    .having((func.count() > 2) | _TWICE)
+)
+_asked: Any = func.json_each(_B("places")).table_valued("value", name="asked")
+_PLACE: Any = literal_column("asked.value ->> 0"), literal_column("asked.value ->> 1")
+_ROWS = Prepared(
+    select(_assertions.c.key, *fields_of(Assertion))
+    .select_from(_asked.join(_assertions, _assertions.c.key == literal_column("asked.value")))
+    .where(_REAL)
+)
+_ROWS_OF_OBJECTS = Prepared(
+    select(_assertions.c.key, *fields_of(Assertion))
+    .select_from(
+        _asked.join(
+            _assertions,
+            (_assertions.c.key == _PLACE[0]) & (_assertions.c.object_key == _PLACE[1]),
+        )
     )
+    .where(_REAL)
 )
+
+
+class Derived(NamedTuple):
+    """Where derivation makes a difference; every other assertion is a fact of its own.
+
+    Attributes:
+        rows: the assertions that are joined or cut, empty ones not among them.
+        facts: what they show instead.
+    """
+
+    rows: list[Assertion]
+    facts: list[Fact]
 
 
 def single_places(reading: Rows) -> Iterator[tuple[str, str]]:
@@ -64,23 +98,34 @@ def single_places(reading: Rows) -> Iterator[tuple[str, str]]:
                 yield predicate, wing
 
 
-def count_facts(reading: Reading) -> int:
+def derived(reading: Rows) -> Derived:
+    """The assertions that may be cut (their predicate has one value at a time, and they overlap) or
+    joined (they state one object more than once), and the facts that they make.
+    """
+    cut = [
+        key
+        for predicate, wing in single_places(reading)
+        for (key,) in reading.rows(_CUT, predicate=predicate, wing=wing)
+    ]
+    seen = set(cut)
+    joined = [[key, object] for key, object in reading.rows(_JOINED) if key not in seen]
+    rows: list[Assertion] = []
+    facts: list[Fact] = []
+    for statement, places, single in ((_ROWS, cut, True), (_ROWS_OF_OBJECTS, joined, False)):
+        found: dict[int, list[Assertion]] = defaultdict(list)
+        if places:
+            for key, *fields in reading.rows(statement, places=orjson.dumps(places).decode()):
+                found[key].append(Assertion(*fields))
+        for of_key in found.values():
+            rows += of_key
+            facts += derive(of_key, single=single)
+    return Derived(rows, facts)
+
+
+def count_facts(reading: Rows) -> int:
     """How many facts show, whether true now or not: what `kg_query` with `include_historical` would
     show, were it asked for everything.
-
-    An assertion makes one fact, unless its object is stated more than once in its partition, or the
-    predicate is single-valued; these are derived from their rows.
     """
     [(count,)] = reading.rows(_STATEMENTS)
-    cut: set[int] = set()
-    for predicate, wing in single_places(reading):
-        for (key,) in reading.rows(_STATED_OFTEN_OF, predicate=predicate, wing=wing):
-            rows = [Assertion(*row) for row in reading.rows(_ROWS, key=key)]
-            count += len(derive(rows, single=True)) - len(rows)
-            cut.add(key)
-    for key, object in reading.rows(_STATED_OFTEN):
-        if key not in cut:
-            found = reading.rows(_ROWS_OF_OBJECT, key=key, object=object)
-            rows = [Assertion(*row) for row in found]
-            count += len(derive(rows, single=False)) - len(rows)
-    return int(count)
+    other = derived(reading)
+    return int(count) - len(other.rows) + len(other.facts)
