@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, NoReturn
 
 DEADLINE_VARIABLE: Final = "PALACELOG_HOOK_SECONDS"
 DEADLINE_SECONDS: Final = 5.0
+DEADLINE_SECONDS_MAX: Final = 3600.0
 
 
 class Event(NamedTuple):
@@ -90,7 +91,7 @@ def _end_in_time() -> None:
         os._exit(0)
 
     try:
-        seconds = float(os.environ.get(DEADLINE_VARIABLE, ""))
+        seconds = min(float(os.environ.get(DEADLINE_VARIABLE, "")), DEADLINE_SECONDS_MAX)
     except ValueError:
         seconds = DEADLINE_SECONDS
     signal.signal(signal.SIGALRM, too_late)

@@ -154,6 +154,14 @@ def test_at_the_deadline_it_ends_with_nothing_said(line: CommandLine) -> None:
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize("seconds", ["inf", "1e300", "nan", "-1", "soon"])
+def test_a_deadline_that_no_clock_can_keep_is_no_reason_to_fail(
+    line: CommandLine, seconds: str
+) -> None:
+    patient = CommandLine(line.palace, **HURRIED | {"PALACELOG_HOOK_SECONDS": seconds})
+    assert hooked(patient, "session-start", "--host", "another", "--label", "full").err == b""
+
+
 @pytest.fixture
 def owner(tmp_path: Path) -> Iterator[tuple[CommandLine, subprocess.Popen[bytes]]]:
     made = new_line(tmp_path / "palace", **HURRIED)
