@@ -163,18 +163,22 @@ class Work:
             missing = index.missing(reading.cursor, reading.checkpoint.log_id, position)
         wanted = [*missing.digests, *(missing.failed if retry_failed else ())][:limit]
         embedded, at, tidied, size = 0, 0, 0, AT_ONCE
+        if wanted and not self.closed:
+            # Neither this nor waiting for others says how fast texts are embedded.
+            index.embedder()
         while at < len(wanted) and not self.closed:
             self._let_others_ahead()
-            began = time.monotonic()
             with self._alone(index), self._palace.reading() as reading:
+                began = time.monotonic()
                 done = index.embed(reading.cursor, wanted[at : at + size], lambda: self.closed)
+                seconds = time.monotonic() - began
                 at += done.texts
                 embedded += done.embedded
                 if at == len(wanted) or at - tidied >= _TIDIED_EVERY:
                     index.tidy()
                     tidied = at
             reach("texts.embedded")
-            self._indexes().told(done.embedded, time.monotonic() - began)
+            self._indexes().told(done.embedded, seconds)
             report(at, len(wanted))
             size = min(2 * size, at_once_max)
         return embedded

@@ -195,7 +195,7 @@ class VectorIndexes:
 
         Args:
             texts: how many were embedded.
-            seconds: how long that took.
+            seconds: how long that took, waiting and loading left out.
         """
         with self._changed:
             if texts:

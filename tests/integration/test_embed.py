@@ -6,13 +6,16 @@ import shutil
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from domain.errors import PalaceError
+from palacelog import embedding_work
 from palacelog.bootstrap import open_palace
+from projections.vectors import indexes
 from projections.vectors.cache import Cache
 from projections.vectors.embedder import Chunk, Passage, Vectors
 from projections.vectors.models import PACKAGED, load
@@ -391,6 +394,33 @@ def test_how_far_it_is_is_reported(eve: Device) -> None:
     )
     assert answer["embedded"] == 100
     assert reports == [(16, 100), (48, 100), (100, 100)]
+
+
+def test_what_embedding_waited_for_is_not_taken_for_its_pace(
+    eve: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process that embeds, and the loading of a model, take a minute each."""
+    eve.add_drawer(**PLACE, content="milk")
+    eve.embed()
+    eve.reopen()
+    clock = [0.0]
+
+    def slowed(does: Any) -> Any:
+        def later(*given: Any) -> Any:
+            clock[0] += 60
+            return does(*given)
+
+        return later
+
+    monkeypatch.setattr(embedding_work, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with monkeypatch.context() as first:
+        first.setattr(embedding_work, "only_one", slowed(embedding_work.only_one))
+        first.setattr(indexes, "load", slowed(indexes.load))
+        eve.add_drawer(**PLACE, content="tea")
+        assert eve.embed()["embedded"] == 1
+    assert clock == [120.0]
+    later = eve.add_drawer(**PLACE, content="coffee")["drawer_id"]
+    assert nearest(eve, "coffee") == later
 
 
 def test_hidden_and_superseded_texts_are_embedded_too(eve: Device) -> None:
