@@ -41,7 +41,7 @@ from domain.resolutions import Resolution
 from domain.tunnels import Closed, Tunnel
 from projections.tokens import TOKENIZER
 
-VIEWS_SCHEMA: Final = 16
+VIEWS_SCHEMA: Final = 17
 STILL_BELIEVED: Final = 2**63 - 1
 _DIALECT: Final = sqlite.dialect(paramstyle="qmark")
 _COLUMN_TYPES: Final = {str: Text, int: Integer, bool: Integer, bytes: LargeBinary, float: Float}
@@ -279,16 +279,7 @@ BELIEFS: Final[dict[type[Any], Table]] = {
         ("key", "object_key", *_HELD, *_WHEN),
         ("subject_key", "wing_key", *_HELD, *_WHEN),
         ("object_key", "wing_key", *_HELD, *_WHEN),
-        (
-            "predicate_key",
-            "wing_key",
-            "key",
-            "valid_from",
-            "object_key",
-            *_HELD,
-            "valid_to",
-            "opened",
-        ),
+        ("predicate_key", "wing_key", "key", "valid_from", "object_key", *_HELD, *_WHEN, "opened"),
     ),
     Source: _belief_table(Source, "sources", ("assertion_id",), ("id",), ("key",)),
     Declared: _belief_table(Declared, "declared", ("key",)),
