@@ -94,6 +94,8 @@ class AtWork:
             if refusal.code == f"palacelog::{_STOPPED}":
                 raise LetGo from None
             raise
+        # It ran when this was written, and what is written since is looked at.
+        self._looked_at = answer["position"]
         reach("job.worked")
         return answer
 
