@@ -36,9 +36,8 @@ _NEXT: Final = {
     "pi": "Start pi again, or type /reload.",
 }
 
-_SHARED: Final = (
-    "Claude Code asks before it starts a server from .mcp.json, which names palacelog on the PATH."
-)
+_ASKS: Final = "Claude Code asks before it uses a server from .mcp.json"
+_FOUND: Final = ", which names palacelog on the PATH"
 
 Host = Annotated[
     Literal["claude-code", "codex", "opencode", "pi"], typer.Argument(help="Which host.")
@@ -99,8 +98,9 @@ def install(
     changes = to_install(_parts(host, wanted))
     if not dry_run:
         carry_out(changes)
-    shared = host == "claude-code" and scope == "project"
-    then = _SHARED if shared else _NEXT[host]
+    asks = host == "claude-code" and scope == "project" and not wanted.off
+    found = wanted.url is None and not wanted.named
+    then = f"{_ASKS}{_FOUND if found else ''}." if asks else _NEXT[host]
     _show(invocation, host, wanted, changes, dry_run=dry_run, then=then)
 
 

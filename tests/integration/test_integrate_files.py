@@ -648,6 +648,22 @@ def test_a_command_that_was_named_is_the_one_that_a_team_shares(home: Home, tmp_
     assert entry["command"] == str(wrapper)
 
 
+@pytest.mark.parametrize(
+    ("options", "asks"),
+    [
+        (("--transport", "http", "--url", "http://127.0.0.1:1/mcp"), True),
+        (("--command", COMMAND), True),
+        (("--label", "off"), False),
+    ],
+)
+def test_only_who_shares_a_command_on_the_path_is_told_of_it(
+    home: Home, options: tuple[object, ...], asks: bool
+) -> None:
+    told = home("install", "claude-code", "--scope", "project", *options)["next"]
+    assert "PATH" not in told
+    assert ("asks before" in told) == asks
+
+
 def test_what_a_team_shares_is_taken_out_again_whatever_the_command_is_called(
     home: Home, tmp_path: Path
 ) -> None:
