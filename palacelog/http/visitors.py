@@ -58,8 +58,8 @@ def context_of(scope: Scope, context: Context) -> Context:
         context,
         principal=visitor.name or context.principal,
         session_mode=gate.least(context.session_mode, visitor.mode),
-        # A token is for those who reach the server from elsewhere.
-        here=context.here and visitor.name is None,
+        # A port is open to every user of the machine, and files are not.
+        here=False,
     )
 
 

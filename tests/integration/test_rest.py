@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from domain.catalog import CATALOG
-from domain.gate import CONTROL, READ
+from domain.gate import CONTROL, MAINTENANCE, READ
 from domain.jobs import STEERING
 from palacelog.rest.app import make_app
 from tests.palaces import Device, Fleet, checked, fingerprint, new_palace
@@ -83,7 +83,9 @@ def furnished_for(tool: str, request: pytest.FixtureRequest) -> tuple[Known, Ser
     return known, served
 
 
-@pytest.mark.parametrize("tool", WITH_A_ROUTE)
+@pytest.mark.parametrize(
+    "tool", [tool for tool in WITH_A_ROUTE if CATALOG[tool].operation_class != MAINTENANCE]
+)
 def test_every_operation_answers_over_its_route_as_its_schema_says(
     furnished_for: tuple[Known, Served], document: dict[str, Any], tool: str
 ) -> None:
@@ -97,6 +99,18 @@ def test_every_operation_answers_over_its_route_as_its_schema_says(
         [described] = about["responses"]["200"]["content"].values()
         valid(document, described["schema"], answer.json())
     assert "error" not in answer.json()
+
+
+@pytest.mark.parametrize(
+    "tool", [tool for tool in WITH_A_ROUTE if CATALOG[tool].operation_class == MAINTENANCE]
+)
+def test_maintenance_is_refused_to_whoever_comes_over_a_port(
+    shared: tuple[Device, Known, Served], tool: str
+) -> None:
+    ada, known, served = shared
+    before = fingerprint(ada.house)
+    error_of(served.call(tool, SAMPLES[tool](known)), 403, "mode::elsewhere")
+    assert fingerprint(ada.house) == before
 
 
 @pytest.mark.parametrize("tool", WITH_A_ROUTE)

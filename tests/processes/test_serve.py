@@ -235,7 +235,9 @@ def test_a_server_works_on_the_jobs_that_are_asked_of_it(line: CommandLine, tmp_
     papers.mkdir()
     (papers / "one.md").write_text("Paper one")
     with started(line) as (process, url):
-        job = httpx2.post(f"{url}/api/mine", json={"path": str(papers)}).json()["job_id"]
+        with Host(line.palace) as host:
+            host.begin()
+            job = host.call("mine", {"path": str(papers)})["job_id"]
         asked = {"params": {"job_id": job}}
         while httpx2.get(f"{url}/api/show_job", **asked).json()["job"]["state"] != "done":
             pass
