@@ -35,7 +35,7 @@ class Context:
         memory_mode: `flat` or `rich`.
         ceiling: the most that the session may choose with `set_mode`.
         remembers: whether there is a session that remembers what is chosen.
-        here: whether who asks is the user of this machine whose palace it is, so far as can be told.
+        here: whether who asks is, as far as can be told, the user whose palace it is.
     """
 
     agent: str | None = None
