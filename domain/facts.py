@@ -9,7 +9,6 @@ single-valued rewrites nothing. Pure; rules of DESIGN section 7.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from domain.belief import Event, Fold, Held, Name
@@ -217,14 +216,23 @@ def derive(assertions: Iterable[Assertion], *, single: bool) -> list[Fact]:
     resumes.
     """
     real = [row for row in assertions if row.valid_from < row.valid_to]
+    if len(real) == 1:
+        return [alone(real[0])]
     if single:
         real.sort(key=lambda row: (row.valid_from, row.rank, row.id))
-        return _merged(_cut(real))
-    real.sort(key=lambda row: (row.object_key, row.valid_from, row.rank, row.id))
-    facts: list[Fact] = []
-    for _, same_object in groupby(real, key=lambda row: row.object_key):
-        facts += _merged([alone(row) for row in same_object])
-    return facts
+    else:
+        real.sort(key=lambda row: (row.object_key, row.valid_from, row.rank, row.id))
+    runs: list[_Run] = []
+    for row in real:
+        if single and runs and runs[-1].newest.object_key != row.object_key:
+            runs[-1].valid_to = min(runs[-1].valid_to, row.valid_from)
+            if runs[-1].valid_from >= runs[-1].valid_to:
+                runs.pop()
+        if runs and runs[-1].touches(row):
+            runs[-1].take(row)
+        else:
+            runs.append(_Run(row))
+    return [run.fact() for run in runs]
 
 
 def alone(row: Assertion) -> Fact:
@@ -241,44 +249,38 @@ def single_valued(declared: Iterable[Declared], wing_key: str, predicate_key: st
     return by_scope.get(wing_key, by_scope.get(EVERY_WING)) == "one"
 
 
-def _cut(rows: list[Assertion]) -> list[Fact]:
-    runs: list[Fact] = []
-    for row in rows:
-        if runs and runs[-1].newest.object_key != row.object_key:
-            runs[-1] = runs[-1]._replace(valid_to=min(runs[-1].valid_to, row.valid_from))
-            if runs[-1].valid_from >= runs[-1].valid_to:
-                runs.pop()
-        runs.append(alone(row))
-        if len(runs) > 1:
-            runs[-2:] = _merged(runs[-2:])
-    return runs
+class _Run:
+    """Assertions of one object, in order of valid_from, each touching what came before it."""
 
+    __slots__ = ("ids", "newest", "opened", "successors", "valid_from", "valid_to")
 
-def _merged(facts: list[Fact]) -> list[Fact]:
-    merged: list[Fact] = []
-    for fact in facts:
-        if merged and _touch(merged[-1], fact):
-            merged[-1] = _joined(merged[-1], fact)
+    def __init__(self, row: Assertion) -> None:
+        self.ids = [row.id]
+        self.newest = row
+        self.opened = row.opened
+        self.successors = [row.successor] if row.successor else []
+        self.valid_from = row.valid_from
+        self.valid_to = row.valid_to
+
+    def touches(self, row: Assertion) -> bool:
+        return row.valid_from <= self.valid_to and row.object_key == self.newest.object_key
+
+    def take(self, row: Assertion) -> None:
+        if row.opened < self.opened:
+            self.opened = row.opened
+            self.ids.insert(0, row.id)
         else:
-            merged.append(fact)
-    return merged
+            self.ids.append(row.id)
+        if row.rank > self.newest.rank:
+            self.newest = row
+        self.valid_to = max(self.valid_to, row.valid_to)
+        if row.successor:
+            self.successors.append(row.successor)
 
-
-def _touch(left: Fact, right: Fact) -> bool:
-    return left.newest.object_key == right.newest.object_key and right.valid_from <= left.valid_to
-
-
-def _joined(left: Fact, right: Fact) -> Fact:
-    first, second = sorted((left, right), key=lambda fact: fact.opened)
-    return Fact(
-        id=first.id,
-        ids=first.ids + second.ids,
-        newest=max(left.newest, right.newest, key=lambda row: row.rank),
-        valid_from=min(left.valid_from, right.valid_from),
-        valid_to=max(left.valid_to, right.valid_to),
-        opened=first.opened,
-        successors=left.successors + right.successors,
-    )
+    def fact(self) -> Fact:
+        lasts = self.valid_from, self.valid_to
+        ids, successors = tuple(self.ids), tuple(self.successors)
+        return Fact(ids[0], ids, self.newest, *lasts, self.opened, successors)
 
 
 def _closed_by(row: Assertion, at: int, id: str, key: str, op_id: str) -> Assertion:

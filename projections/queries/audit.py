@@ -46,12 +46,14 @@ def _mentioning(kind: str, name: str) -> Any:
 _IN_WING = or_(
     _mentioning("wing", "wing"),
     _operations.c.position.in_(
-        select(_mentions.c.position)
-        .select_from(_mentions.join(_texts, _texts.c.drawer_id == _mentions.c.name))
-        .where(
+        select(_mentions.c.position).where(
             _mentions.c.kind == "drawer",
-            _texts.c.wing_key == _B("wing"),
-            _texts.c.position <= _B("position"),
+            # The wing's texts come first: there are fewer of them than of all mentions of drawers.
+            _mentions.c.name.in_(
+                select(_texts.c.drawer_id).where(
+                    _texts.c.wing_key == _B("wing"), _texts.c.position <= _B("position")
+                )
+            ),
         )
     ),
 )

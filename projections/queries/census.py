@@ -87,7 +87,14 @@ class Entity:
 
 
 class Census:
-    """The entities that facts true at the moment are about, or that live drawers are linked to."""
+    """The entities that facts true at the moment are about, or that live drawers are linked to.
+
+    Attributes:
+        derived: what the counts of assertions are mended by.
+        by_wing: the entities that facts are about, wing by wing; all in comparable form.
+        links: (entity, live drawer, link) of the links to live drawers.
+        keys: all entities.
+    """
 
     def __init__(self, graph: Graph, wing: str | None = None) -> None:
         """Find out which there are.
@@ -95,15 +102,15 @@ class Census:
         Args:
             wing: only facts and drawers of this wing, in comparable form.
         """
-        self.live = Live(graph.reading)
+        self._live = Live(graph.reading)
         self._graph = graph
         self._reading = graph.reading
         self._wing = wing
         self.derived = derived(graph.reading)
         self.by_wing = self._about()
-        self._links = self._linked()
+        self.links = self._linked()
         stated = (keys for at, keys in self.by_wing.items() if wing in (None, at))
-        self.keys = {key for key, _, _ in self._links}.union(*stated)
+        self.keys = {key for key, _, _ in self.links}.union(*stated)
 
     @cached_property
     def aliases(self) -> dict[str, dict[str, str]]:
@@ -121,7 +128,7 @@ class Census:
         learnt = self._learnt(facts)
         for fact in facts:
             self._count(chosen, fact, learnt)
-        for key, drawer, link in self._links:
+        for key, drawer, link in self.links:
             if key in chosen:
                 chosen[key].drawers.add(drawer)
                 chosen[key].spelt(link.rank, link.entity)
@@ -157,12 +164,12 @@ class Census:
     def _linked(self) -> list[tuple[str, str, Link]]:
         """(entity, live drawer, link) of the links to live drawers."""
         links = self._reading.all(Link)
-        self.live.look_up({link.drawer_id for link in links})
+        self._live.look_up({link.drawer_id for link in links})
         found = []
         for link in links:
-            drawer = self.live.now(link.drawer_id)
-            if drawer and self._wing in (None, self.live.wing(drawer)):
-                key = self._graph.aliases.entity(link.entity_key, self.live.wing(drawer))
+            drawer = self._live.now(link.drawer_id)
+            if drawer and self._wing in (None, self._live.wing(drawer)):
+                key = self._graph.aliases.entity(link.entity_key, self._live.wing(drawer))
                 found.append((key, drawer, link))
         return found
 
@@ -180,10 +187,10 @@ class Census:
         """The live drawers that facts were learnt from, by assertion id."""
         ids = orjson.dumps([id for fact in facts for id in fact.ids]).decode()
         sources = self._reading.rows(_DRAWERS, ids=ids)
-        self.live.look_up({drawer for _, drawer in sources})
+        self._live.look_up({drawer for _, drawer in sources})
         found: dict[str, set[str]] = defaultdict(set)
         for id, given in sources:
-            drawer = self.live.now(given)
+            drawer = self._live.now(given)
             if drawer:
                 found[id].add(drawer)
         return found

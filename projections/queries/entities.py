@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, exists, func, literal_column, select
+from sqlalchemy import LargeBinary, bindparam, cast, exists, func, literal_column, select
 
 from domain.candidates import whole_words
 from domain.canonical import comparable
@@ -35,8 +35,16 @@ from projections.tables import BELIEFS, Prepared
 _B: Any = bindparam
 _texts, _supports = tables.texts, BELIEFS[Support]
 
+_PLAIN: Any = func.length(_texts.c.content) == func.length(cast(_texts.c.content, LargeBinary))
 _NAMING = Prepared(
     select(_texts.c.drawer_id, _texts.c.wing_key, func.folded(_texts.c.content)).where(
+        # What SQLite can tell by itself of a text in ASCII comes before `folded`, which is slow.
+        ~_PLAIN
+        | exists(
+            select(literal_column("1"))
+            .select_from(func.json_each(_B("words")).table_valued("value", name="word"))
+            .where(func.instr(func.lower(_texts.c.content), literal_column("word.value")) > 0)
+        ),
         exists(
             select(_supports.c.id).where(
                 _supports.c.drawer_id == _texts.c.drawer_id,
@@ -116,9 +124,11 @@ def entity_mentions(reading: Reading, asked: EntityMentionsAsks) -> dict[str, An
     last = resume("entity_mentions", reading, asked, asked.cursor, (int, str))
     graph, live = Graph(reading), Live(reading)
     entity = comparable(asked.entity)
+    names = set(graph.aliases.names_anywhere(entity))
     why: dict[str, dict[str, None]] = defaultdict(dict)
     relations: dict[str, set[str]] = defaultdict(set)
-    for link in reading.all(Link):
+    links = [link for link in reading.all(Link) if link.entity_key in names]
+    for link in links:
         drawer = live.now(link.drawer_id)
         if drawer and link.entity_key in graph.aliases.names(entity, live.wing(drawer)):
             why[drawer]["linked"] = None
@@ -156,7 +166,12 @@ def _naming(graph: Graph, entity: str) -> list[str]:
     """The live drawers whose texts hold a name of the entity as whole words."""
     reading, names = graph.reading, graph.aliases.names_anywhere(entity)
     patterns = {name: whole_words(name) for name in names}
-    asked = {"as_of": reading.as_of, "names": orjson.dumps(names).decode()}
+    words = [max(name.split(" "), key=len) for name in names if name.isascii()]
+    asked = {
+        "as_of": reading.as_of,
+        "names": orjson.dumps(names).decode(),
+        "words": orjson.dumps(words).decode(),
+    }
     return [
         drawer
         for drawer, wing, text in reading.rows(_NAMING, **asked)

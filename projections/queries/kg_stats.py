@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import bindparam, func, select
 
-from domain.entities import Alias, Link
+from domain.entities import Alias
 from domain.facts import Assertion, Fact, alone
 from domain.operations.entities import KgStatsAsks
 from projections.queries.census import Census
@@ -72,12 +72,11 @@ def kg_stats(reading: Reading, asked: KgStatsAsks) -> dict[str, Any]:
     census = Census(graph)
     wings = _tallies(reading, census.derived)
     tallies = [tally for of_wing in wings.values() for tally in of_wing.values()]
-    links = {link.id for link in reading.all(Link) if census.live.now(link.drawer_id)}
     return reading.shown() | {
         "facts": _counts(tallies),
         "entities": len(census.keys),
         "aliases": len({alias.id for alias in reading.all(Alias)}),
-        "links": len(links),
+        "links": len({link.id for _, _, link in census.links}),
         "predicates": len({predicate for of_wing in wings.values() for predicate in of_wing}),
         "wings": [
             {

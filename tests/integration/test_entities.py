@@ -302,6 +302,26 @@ def test_candidates_of_a_drawer_are_those_of_its_text_while_it_is_shown(ada: Dev
         ada.entity_candidates()
 
 
+@pytest.mark.parametrize(
+    ("content", "entity"),
+    [
+        ("We met ANA\n  Maria there", "Ana Maria"),
+        ("Hauptstra\u00dfe 5", "HAUPTSTRASSE"),
+        ("300 \u212aelvin", "kelvin"),
+        ("M\u00dcLLER called", "m\u00fcller"),
+        ("Mu\u0308ller called", "M\u00fcller"),
+        ("the boss called", "M\u00fcller"),
+    ],
+)
+def test_a_text_names_an_entity_however_both_are_written(
+    ada: Device, content: str, entity: str
+) -> None:
+    ada.add_alias(entity="M\u00fcller", alias="Boss")
+    store(ada, content)
+    store(ada, "Nobody was there: Anna Maria, H\u00f6hne, Kelvins, bosses")
+    assert mentions(ada, entity) == [(content, ["text"])]
+
+
 def test_the_graph_is_counted_wing_by_wing_without_what_it_says(ada: Device) -> None:
     ada.kg_declare_predicate(predicate="city", cardinality="one")
     for start, place in (("2026-01-01", "Lyon"), ("2026-02-01", "Nice"), ("2031", "Oslo")):
