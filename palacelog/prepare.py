@@ -6,6 +6,7 @@ write lock, and what came of it goes on as arguments. May not decide anything.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -129,7 +130,7 @@ def _mine(asked: MineAsks) -> FoundSource:
     if not source.is_dir() and not source.is_file():
         raise invalid("path", "is neither a folder nor a file", "Name one of the two.")
     for folder in (source, *source.parents):
-        if (folder / PALACE_FILE).is_file():
+        if os.path.isfile(folder / PALACE_FILE):
             raise Refused(
                 "mine::palace",
                 f"{source} is a palace, or lies in one.",

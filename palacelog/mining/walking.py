@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,13 +21,38 @@ from palacelog.folder import PALACE_FILE
 GENERATED: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
 """Folders that nobody wrote, whether or not git is told to ignore them."""
 SECRETS: Final = (
-    *(".env", ".env.*", ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd"),
+    *(
+        ".env",
+        ".env[.~_-]*",
+        ".envrc",
+        "*.env",
+        ".*_history",
+        ".vault-token",
+        ".netrc",
+        "_netrc",
+        ".npmrc",
+        ".pypirc",
+        ".pgpass",
+        ".htpasswd",
+    ),
     *(".git-credentials", ".my.cnf", "credentials", "credentials.json", "credentials.toml"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc"),
-    *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "secrets.*", "*.tfstate", "*.tfvars"),
+    *(
+        "id_rsa",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ed25519",
+        "id_*_sk",
+        "secrets.*",
+        "*.tfstate",
+        "*.tfvars",
+    ),
 )
 """The names of files that are likely to hold secrets, without regard to case."""
-SAMPLES: Final = (".env.example", ".env.sample", ".env.template", ".env.dist")
+SAMPLES: Final = (
+    *(".env.example", ".env.sample", ".env.template", ".env.dist"),
+    *("example.env", "sample.env", "template.env"),
+)
 IS_SECRET: Final = "secret"
 IS_LINK: Final = "link"
 IS_PALACE: Final = "palace"
@@ -37,6 +63,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PATH_CHARACTERS_MAX: Final = 4096
 _GIT: Final = ".git"
 _IGNORE: Final = ".gitignore"
+_RULES_BYTES_MAX: Final = 1 << 20
 
 
 class Candidate(NamedTuple):
@@ -67,15 +94,33 @@ class _Rules(NamedTuple):
         return self.spec.check_file(f"{relative}/" if folder else relative).include
 
 
+class _Folder(NamedTuple):
+    """A folder that is to be looked into, with the rules that hold in it."""
+
+    path: str
+    below: str | None
+    rules: list[_Rules]
+
+
 def walk(top: Path) -> Iterator[Candidate]:
     """The files of a folder, or the file itself; folders and files of a folder by their names."""
     if not top.is_dir():
         yield _judged(str(top), None)
         return
-    yield from _within(str(top), None, _above(top))
+    levels = [_looked_into(_Folder(str(top), None, _above(top)))]
+    while levels:
+        found = next(levels[-1], None)
+        if found is None:
+            levels.pop()
+        elif isinstance(found, _Folder):
+            levels.append(_looked_into(found))
+        else:
+            yield found
 
 
-def _within(folder: str, below: str | None, above: list[_Rules]) -> Iterator[Candidate]:
+def _looked_into(here: _Folder) -> Iterator[Candidate | _Folder]:
+    """What is in a folder itself; a path may have more folders than calls may be nested."""
+    folder, below, above = here
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda one: one.name)
@@ -93,7 +138,7 @@ def _within(folder: str, below: str | None, above: list[_Rules]) -> Iterator[Can
         if not is_folder:
             yield _judged(one.path, below, link=one.is_symlink(), file=_is_file(one))
         elif not one.name.startswith(".") and one.name not in GENERATED:
-            yield from _within(one.path, below or one.name, rules)
+            yield _Folder(one.path, below or one.name, rules)
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -140,7 +185,7 @@ def _ignored(path: str, rules: list[_Rules], *, folder: bool) -> bool:
 
 def _rules_of(folder: str, name: str = _IGNORE) -> list[_Rules]:
     try:
-        text = Path(folder, name).read_text("utf-8", "replace")
+        text = _rules_in(os.path.join(folder, name))
     except OSError:
         return []
     try:
@@ -149,12 +194,21 @@ def _rules_of(folder: str, name: str = _IGNORE) -> list[_Rules]:
         return []
 
 
+def _rules_in(path: str) -> str:
+    """The text of a file of rules; none of what is a link, as git has it, or no file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        return file.read(_RULES_BYTES_MAX).decode("utf-8", "replace")
+
+
 def _above(top: Path) -> list[_Rules]:
     """The rules of the repository that a folder lies in, from its root to above the folder; without
     those that ignore the folder itself, since it was named.
     """
     folders = (top, *top.parents)
-    root = next((one for one in folders if (one / _GIT).exists()), None)
+    root = next((one for one in folders if os.path.exists(one / _GIT)), None)
     if root is None:
         return []
     between = [one for one in reversed(top.parents) if one == root or root in one.parents]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,7 @@ def test_palaces_are_left_alone(tmp_path: Path) -> None:
     "name",
     [
         *(".env", ".env.local", ".ENV", "server.pem", "TLS.KEY", "id_rsa", "id_ed25519"),
+        *(".envrc", "prod.env", ".env~", ".env-prod", ".bash_history", "id_ed25519_sk"),
         *(".netrc", ".npmrc", "vault.kdbx", "credentials.json", "prod.tfvars", "secrets.yaml"),
     ],
 )
@@ -114,7 +117,9 @@ def test_files_of_secrets_are_known_by_their_names(tmp_path: Path, name: str) ->
     assert reasons(tmp_path) == {name: "secret"}
 
 
-@pytest.mark.parametrize("name", [".env.example", "id_rsa.pub", "environment.md", "keys.md"])
+@pytest.mark.parametrize(
+    "name", [".env.example", "example.env", "id_rsa.pub", "environment.md", "keys.md"]
+)
 def test_other_files_are_no_secrets(name: str) -> None:
     assert not holds_secrets(name)
 
@@ -164,3 +169,21 @@ def test_a_text_is_as_large_as_a_drawer_can_be(tmp_path: Path) -> None:
     assert read_text(str(path)).reason is None
     path.write_bytes(b"a" * (CONTENT_BYTES_MAX + 1))
     assert read_text(str(path)).reason == "too_large"
+
+
+def test_rules_that_are_no_file_are_not_waited_for(tmp_path: Path) -> None:
+    made(tmp_path, "a.md", "b/c.md", "rules")
+    os.mkfifo(tmp_path / ".gitignore")
+    (tmp_path / "b" / ".gitignore").symlink_to("/dev/zero")
+    assert seen(tmp_path) == ["a.md", "b/c.md", "rules"]
+
+
+def test_a_folder_may_be_deeper_than_calls_may_be_nested(tmp_path: Path) -> None:
+    depth, limit = 150, sys.getrecursionlimit()
+    made(tmp_path, f"{'d/' * depth}a.md")
+    sys.setrecursionlimit(len(inspect.stack()) + depth)
+    try:
+        found = list(walk(tmp_path))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert [one.below for one in found] == ["d"]
