@@ -38,11 +38,30 @@ def mine(at: AtWork) -> None:
         Refused: it cannot: its source is gone, or its wing travels by now.
     """
     source = Path(at.job.source)
-    if not source.exists():
+    if not _is_there(source):
         raise Refused(
             "mine::gone", "What was to be mined is not there any more.", "Mine another folder."
         )
     _Run(at, source).all()
+
+
+def _is_there(source: Path) -> bool:
+    """Whether a path, which had no link in it when it was asked for, has none and can be found."""
+    try:
+        return source.resolve(strict=True) == source
+    except (OSError, RuntimeError):
+        return False
+
+
+def _is_gone(path: str) -> bool:
+    """Whether nothing is there; of what cannot be looked at, nobody knows."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class _Run:
@@ -54,6 +73,7 @@ class _Run:
         self._span = below(str(source)) if source.is_dir() else (str(source), str(source))
         with at.reading() as reading:
             self._held = dict(held_sources(reading, self._job.wing, *self._span))
+            self._position = reading.checkpoint.position
             self._texts = mined_texts(reading, self._job.wing, *self._span)
         self._unnoted: list[dict[str, Any]] = []
         self._unchanged = 0
@@ -69,7 +89,7 @@ class _Run:
                 self._at.report(number, len(self._found))
             for path in self._gone():
                 self._add(path, VANISHED, drawer_id=self._held[path].drawer_id)
-        except (LetGo, KeyboardInterrupt):
+        except (LetGo, Refused, KeyboardInterrupt):
             self._note()
             raise
         self._note()
@@ -112,7 +132,7 @@ class _Run:
             told = self._call("update_drawer", one.name, text, drawer_id=held.drawer_id)
             self._add(one.name, UPDATED, drawer_id=told["drawer_id"], text=of_text)
         else:
-            # An update would take the text from the other files that have it.
+            # An update would take the text from the other files that have it, or stay in the past.
             place = {"wing": self._job.wing, "room": self._room_of(one), "source_file": one.name}
             told = self._call("add_drawer", one.name, text, **place)
             self._add(one.name, FILED, drawer_id=told["drawer_id"], text=of_text)
@@ -126,10 +146,15 @@ class _Run:
             self._unchanged += 1
 
     def _call(self, tool: str, path: str, text: str, **arguments: str) -> dict[str, Any]:
-        key = f"{self._key()}{digest(tool, path, text).hex()}"
-        return self._at.call(
-            tool, arguments | {"content": text, "idempotency_key": key}, self._permits
-        )
+        said = arguments | {"content": text}
+        parts = [tool, path, text, arguments.get("drawer_id", "")]
+        while True:
+            key = f"{self._key()}{digest(*parts).hex()}"
+            told = self._at.call(tool, said | {"idempotency_key": key}, self._permits)
+            if told["position"] > self._position:
+                return told
+            # Done by an attempt before, and undone since: else it would be held.
+            parts.append(told["op_id"])
 
     def _permits(self, known: Known) -> None:
         refuse_shared(known, self._job.wing)
@@ -146,7 +171,7 @@ class _Run:
     def _gone(self) -> Iterable[str]:
         """Files that are held and that nothing is any more; what is merely ignored now is not."""
         there = {one.name for one in self._found}
-        return [path for path in self._held if path not in there and not os.path.lexists(path)]
+        return [path for path in self._held if path not in there and _is_gone(path)]
 
     def _add(
         self,
@@ -162,7 +187,7 @@ class _Run:
 
     def _note(self) -> None:
         """Record what was done; it is recorded as well where the job was stopped meanwhile."""
-        noted, self._unnoted = self._unnoted[:NOTED_AT_ONCE], self._unnoted[NOTED_AT_ONCE:]
-        self._at.note(found=len(self._found), unchanged=self._unchanged, files=noted)
-        if self._unnoted:
-            self._note()
+        left, self._unnoted = self._unnoted, []
+        for first in range(0, max(len(left), 1), NOTED_AT_ONCE):
+            noted = left[first : first + NOTED_AT_ONCE]
+            self._at.note(found=len(self._found), unchanged=self._unchanged, files=noted)

@@ -181,7 +181,7 @@ class HeldSource(NamedTuple):
 
     Attributes:
         twin: of its text (see `domain.canonical.twin_digest`).
-        alone: whether no other support holds the drawer.
+        alone: whether no other support holds the drawer, and this one is true still.
         tool, key: of the call that last said something of it.
     """
 
@@ -202,6 +202,7 @@ _HELD = Prepared(
         .select_from(_others)
         .where(_others.c.drawer_id == _supports.c.drawer_id, believed(_others))
         .scalar_subquery(),
+        _supports.c.valid_to > _B("as_of"),
         _operations.c.tool,
         _operations.c.idempotency_key,
     )
@@ -211,14 +212,16 @@ _HELD = Prepared(
 )
 
 
-def held_sources(rows: Rows, wing: str, first: str, end: str) -> Iterator[tuple[str, HeldSource]]:
+def held_sources(
+    reading: Reading, wing: str, first: str, end: str
+) -> Iterator[tuple[str, HeldSource]]:
     """What a wing holds of files by their names, from `first` to `end`; of several drawers of a
     file the newest comes last.
     """
-    for name, id, twin, supports, tool, key in rows.rows(
-        _HELD, wing=comparable(wing), first=first, end=end
+    for name, id, twin, supports, is_true, tool, key in reading.rows(
+        _HELD, wing=comparable(wing), first=first, end=end, as_of=reading.as_of
     ):
-        yield name, HeldSource(id, twin, supports == 1, tool, key)
+        yield name, HeldSource(id, twin, supports == 1 and bool(is_true), tool, key)
 
 
 _MINED = Prepared(
