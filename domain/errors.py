@@ -7,7 +7,10 @@ Nothing here may carry content of the palace: an error may be logged.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+PREFIX: Final = "palacelog::"
+"""How every code begins."""
 
 
 class PalaceError(Exception):
@@ -22,7 +25,7 @@ class PalaceError(Exception):
 
     def __init__(self, code: str, message: str, help: str, position: int | None = None) -> None:
         super().__init__(message)
-        self.code = f"palacelog::{code}"
+        self.code = f"{PREFIX}{code}"
         self.message = message
         self.help = help
         self.position = position

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from domain.belief import Event, Fold, Held
 from domain.canonical import comparable, digest
+from domain.errors import PREFIX
 from domain.operation import origin_of
 
 QUEUED: Final = "queued"
@@ -88,6 +89,15 @@ FILE_FAILED: Final = "failed"
 VANISHED: Final = "vanished"
 OUTCOMES: Final = (FILED, UPDATED, SKIPPED, FILE_FAILED, VANISHED)
 
+GONE: Final = "mine::gone"
+SHARED_WING: Final = "mine::shared_wing"
+FAULT: Final = "jobs::fault"
+_HELPS: Final = {
+    GONE: "Put it back where it was and call job_retry, or mine another folder.",
+    SHARED_WING: "Mine again and name another wing: this one travels by now.",
+    FAULT: "It is a fault of palacelog itself, and its log says where; job_retry tries again.",
+}
+
 _ID_DIGITS: Final = 24
 
 
@@ -149,6 +159,11 @@ class JobFile(NamedTuple):
 def job_id(op_id: str) -> str:
     """The id of the job that a request asks for."""
     return f"job_{digest(op_id).hex()[:_ID_DIGITS]}"
+
+
+def help_of(code: str) -> str:
+    """What to do about a job that failed with a code."""
+    return _HELPS.get(code.removeprefix(PREFIX), "job_retry takes it up again.")
 
 
 def state_in(job: Job, device: str) -> str:

@@ -8,6 +8,7 @@ files goes the way of every call; it holds the write lock no longer than any cli
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sqlite3
 import threading
@@ -17,9 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from domain.errors import InvalidInput, PalaceError, Refused
+from domain.errors import PREFIX, InvalidInput, PalaceError, Refused
 from domain.jobs import (
     CANCELLING,
+    FAULT,
     JOB_FAILED,
     JOB_FINISHED,
     JOB_STARTED,
@@ -35,10 +37,12 @@ from domain.jobs import (
 from domain.operation import Context
 from palacelog.at_work import AtWork, LetGo, record
 from palacelog.caller import Report, silent
+from palacelog.faults import where
 from palacelog.palace import Palace
 from projections.queries.jobs import all_jobs, job_line, job_of
 from replay.crash_points import reach
 
+LOG: Final = logging.getLogger("palacelog.jobs")
 LOCK_FILE: Final = "jobs.lock"
 LOOK_SECONDS: Final = 1.0
 """How often a worker looks for what other processes asked for."""
@@ -158,6 +162,11 @@ class Worker:
             pass
         except (Refused, InvalidInput) as refusal:
             record(self._palace, JOB_FAILED, job.id, context, code=refusal.code)
+        except (PalaceError, sqlite3.Error, OSError):
+            raise
+        except Exception as fault:  # noqa: BLE001 - each worker to come would meet it and end
+            LOG.error("%s fault %s", job.id, where(fault))
+            record(self._palace, JOB_FAILED, job.id, context, code=f"{PREFIX}{FAULT}")
         reach("job.ended")
         record(self._palace, JOB_STOPPED, job.id, context)
 

@@ -28,6 +28,7 @@ from domain.jobs import (
     RESUMED,
     RETRIED,
     RUNNING,
+    SHARED_WING,
     TABLE,
     Job,
     job_id,
@@ -111,7 +112,7 @@ def refuse_shared(known: Known, wing: str) -> None:
     """
     if known.fixed(wing) and known.policy(wing) != LOCAL:
         raise Refused(
-            "mine::shared_wing",
+            SHARED_WING,
             f"The wing {wing} travels, and what is mined stays on this machine.",
             "Name another wing (--wing): a new one is local, and publish_wing shares it later.",
         )

@@ -224,6 +224,7 @@ class JobLine(Answers):
     vanished: int = Field(description="Held, and not there any more. Their drawers stay.")
     attempts: int = Field(description="How often a worker took it up.")
     code: str | None = Field(description="Why it failed.")
+    help: str | None = Field(description="What to do about that.")
     requested_at: str
     changed_at: str
 

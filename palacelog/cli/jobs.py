@@ -160,10 +160,11 @@ def _incomplete(answer: dict[str, Any]) -> PalaceError | None:
         return None
     if answer["state"] != "done":
         code = f" ({answer['code']})" if answer["code"] else ""
+        cure = f"{answer['help']} " if answer["help"] else ""
         return Incomplete(
             "jobs::not_done",
             f"The job is {answer['state']}{code}.",
-            f"`palacelog jobs show {id}` tells what it did.",
+            f"{cure}`palacelog jobs show {id}` tells what it did.",
         )
     if answer["failed"]:
         return Incomplete(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import re
-import traceback
 from typing import Final
 
 from domain.catalog import CATALOG
+from palacelog.faults import where
 from palacelog.http.asgi import App, Message, Pairs, Receive, Scope, Send, TurnedAway, header, tell
 from palacelog.http.visitors import visitor_of
 from palacelog.system import System
@@ -51,7 +51,7 @@ class Outermost:
         try:
             await self._app(scope, receive, named)
         except Exception as fault:  # noqa: BLE001 - nobody else would answer
-            LOG.error("%s fault %s", id, _where(fault))
+            LOG.error("%s fault %s", id, where(fault))
             if status == 0:
                 await tell(named, fault_of(scope), close=True)
         finally:
@@ -84,16 +84,6 @@ def _called(scope: Scope) -> str:
     path: str = getattr(scope.get("route"), "path", "-")
     tool = scope.get("path_params", {}).get("tool")
     return path.replace("{tool}", tool) if tool in CATALOG else path
-
-
-def _where(fault: Exception) -> str:
-    """The kind of a fault and where it came up; its text may hold anything."""
-    while isinstance(fault, ExceptionGroup):
-        [fault, *_] = fault.exceptions
-    frames = traceback.extract_tb(fault.__traceback__)
-    last = frames[-1] if frames else None
-    place = "?" if last is None else f"{last.name}:{last.lineno}"
-    return f"{type(fault).__name__} in {place}"
 
 
 def fault_of(scope: Scope) -> TurnedAway:

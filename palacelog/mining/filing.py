@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from domain.canonical import digest, twin_digest
 from domain.decisions.jobs import refuse_shared
-from domain.errors import InvalidInput, Refused
-from domain.jobs import FILE_FAILED, FILED, SKIPPED, UPDATED, VANISHED
+from domain.errors import PREFIX, InvalidInput, Refused
+from domain.jobs import FILE_FAILED, FILED, GONE, SHARED_WING, SKIPPED, UPDATED, VANISHED
 from domain.ports import Known
 from palacelog.at_work import AtWork, LetGo
 from palacelog.mining.reading import read_text
@@ -27,7 +27,7 @@ from projections.queries.sources import HeldSource, below, held_sources, mined_t
 
 NOTED_AT_ONCE: Final = 100
 LOOKED_AT_ONCE: Final = 250
-_SHARED: Final = "palacelog::mine::shared_wing"
+_SHARED: Final = f"{PREFIX}{SHARED_WING}"
 
 
 def mine(at: AtWork) -> None:
@@ -39,9 +39,7 @@ def mine(at: AtWork) -> None:
     """
     source = Path(at.job.source)
     if not _is_there(source):
-        raise Refused(
-            "mine::gone", "What was to be mined is not there any more.", "Mine another folder."
-        )
+        raise Refused(GONE, "What was to be mined is not there any more.", "Mine another folder.")
     _Run(at, source).all()
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, func, or_, select
 
 from domain.decisions.jobs import unknown
 from domain.instants import show
-from domain.jobs import OUTCOMES, Job, JobFile, state_in
+from domain.jobs import OUTCOMES, Job, JobFile, help_of, state_in
 from domain.operations.jobs import ListJobsAsks, ShowJobAsks
 from projections.queries.paging import cursor_text, resume
 from projections.reading import Reading, Rows, believed
@@ -106,6 +106,7 @@ def job_line(rows: Rows, job: Job, device: str) -> dict[str, Any]:
         **counts,
         "attempts": job.attempts,
         "code": job.code,
+        "help": help_of(job.code) if job.code else None,
         "requested_at": show(job.requested_at),
         "changed_at": show(job.changed_at),
     }

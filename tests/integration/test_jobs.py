@@ -274,6 +274,30 @@ def test_a_thread_takes_up_what_is_asked_for_here_and_by_other_processes(
     assert [line(ada, one)["state"] for one in (job, told["job_id"])] == ["done", "done"]
 
 
+def test_a_fault_of_the_program_ends_its_job_and_neither_the_thread_nor_other_jobs(
+    ada: Device, papers: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fault() -> None:
+        raise RuntimeError("what only the file holds")
+
+    jobs = [mined(ada, papers, room=room) for room in ("a", "b")]
+    ended = threading.Semaphore(0)
+    monkeypatch.setitem(crash_points.armed, "job.ended", ended.release)
+    at_point(monkeypatch, "job.worked", fault)
+    ada.reopen(works=True)
+    assert all(ended.acquire(timeout=60) for _ in jobs)
+    ada.reopen()
+    broken, whole = (line(ada, one) for one in jobs)
+    assert (broken["state"], broken["code"]) == ("failed", "palacelog::jobs::fault")
+    assert "job_retry" in broken["help"]
+    assert (whole["state"], whole["code"], whole["help"]) == ("done", None, None)
+    assert f"{jobs[0]} fault RuntimeError in fault" in caplog.text
+    assert "what only" not in caplog.text
+    ada.job_retry(job_id=jobs[0])
+    assert worked(ada, jobs[0])["state"] == "done"
+    assert filed(ada) == [f"Paper {number}" for number in range(FILES)]
+
+
 @pytest.mark.parametrize("mode", ["read_only", "disabled"])
 def test_a_palace_that_may_not_write_takes_up_nothing(ada: Device, papers: Path, mode: str) -> None:
     job = mined(ada, papers)
