@@ -123,7 +123,11 @@ def _attach(asked: AttachEmbeddingAsks, meaning: Embeds | None) -> CutText:
 def _mine(asked: MineAsks) -> FoundSource:
     """What is mined, made absolute, and where it goes: as a note of that folder would."""
     try:
-        source = Path(asked.path).expanduser().resolve(strict=True)
+        named = Path(asked.path).expanduser()
+        if not named.is_absolute():
+            # The folder of this process is not that of who asks, which may be any client.
+            raise invalid("path", "is relative, and to what is not known", "Name it from the root.")
+        source = named.resolve(strict=True)
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise invalid("path", f"cannot be found: {reason}", "Name a folder or a file.") from None

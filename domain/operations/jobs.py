@@ -36,7 +36,7 @@ FILES_AT_ONCE_MAX = 1_000
 class MineAsks(Writes):
     """File the texts of a folder, or one file, as a job."""
 
-    path: Line = Field(description="The folder or file, on this machine.")
+    path: Line = Field(description="The folder or file, on this machine, from the root or `~`.")
     wing: PlaceName | None = Field(
         None, description="A local wing. Default: of the nearest palacelog.toml, else the folder."
     )

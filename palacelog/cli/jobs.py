@@ -6,6 +6,7 @@ lost. A command that waits for a job works on it where nobody else does.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -40,6 +41,9 @@ def _mine(context: typer.Context, given: Given, no_follow: NoFollow = False) -> 
       palacelog mine . --wing atlas-papers --room drafts
     """
     invocation = asked_now(context)
+    if given["path"]:
+        with suppress(OSError):
+            given["path"] = os.path.join(os.getcwd(), os.path.expanduser(given["path"]))
     with bar("Mining", unit="files") as progress, invocation.house() as house:
         answer = house.palace.call("mine", given, invocation.context(), progress)
         if answer["duplicate"] and answer["state"] == "paused":

@@ -96,6 +96,7 @@ def test_in_a_mode_that_reads_nothing_a_job_is_steered_and_not_followed(
     ("words", "code", "number"),
     [
         (("mine", "nowhere"), "input::invalid", 2),
+        (("mine", ""), "input::invalid", 2),
         (("mine", "{palace}"), "mine::palace", 1),
         (("mine", "{papers}", "--wing", "shared"), "mine::shared_wing", 1),
     ],

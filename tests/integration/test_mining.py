@@ -259,10 +259,21 @@ def test_a_palace_is_not_mined(ada: Device, atlas: Path, tmp_path: Path) -> None
     assert mine(ada, atlas)["files"]["palace"] == "skipped"
 
 
-@pytest.mark.parametrize("path", ["nowhere", "two\nlines", "/dev/null"])
+@pytest.mark.parametrize("path", ["/nowhere", "two\nlines", "/dev/null", "~nobody-here/a"])
 def test_a_path_that_is_no_folder_and_no_file_is_refused(ada: Device, path: str) -> None:
     with ada.refuses("input::invalid", "path"):
         ada.mine(path=path, wing="w")
+
+
+def test_a_relative_path_is_refused_since_the_caller_s_folder_is_not_known(
+    ada: Device, atlas: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(atlas)
+    before = ada.position()
+    for path in ("plans", ".", "plans/one.md"):
+        with ada.refuses("input::invalid", "path"):
+            ada.mine(path=path, wing="w")
+    assert ada.position() == before
 
 
 def test_many_files_are_noted_some_at_a_time(ada: Device, tmp_path: Path) -> None:
