@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from domain.canonical import digest, twin_digest
 from domain.decisions.jobs import refuse_shared
+from domain.drawers import DRAWERS, Support
 from domain.errors import PREFIX, InvalidInput, Refused
 from domain.jobs import FILE_FAILED, FILED, GONE, SHARED_WING, SKIPPED, UPDATED, VANISHED
 from domain.ports import Known
@@ -27,6 +28,7 @@ from projections.queries.sources import HeldSource, below, held_sources, mined_t
 
 NOTED_AT_ONCE: Final = 100
 LOOKED_AT_ONCE: Final = 250
+_NOT_ALONE: Final = "mine::not_alone"
 _SHARED: Final = f"{PREFIX}{SHARED_WING}"
 
 
@@ -60,6 +62,12 @@ def _is_gone(path: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def _refuse_others_text(known: Known, drawer_id: str) -> None:
+    """Another file may have come to the same text since the drawers were looked at."""
+    if len(known.held(DRAWERS, drawer_id).find(Support, "drawer_id", drawer_id)) > 1:
+        raise Refused(_NOT_ALONE, "The drawer holds the text of another file too.", "File it anew.")
 
 
 class _Run:
@@ -126,14 +134,23 @@ class _Run:
         elif held is not None and self._texts.get(one.name) == of_text:
             # Somebody changed the drawer since; the file says what it said.
             self._unchanged += 1
-        elif held is not None and held.alone:
-            told = self._call("update_drawer", one.name, text, drawer_id=held.drawer_id)
-            self._add(one.name, UPDATED, drawer_id=told["drawer_id"], text=of_text)
-        else:
+        elif held is None or not held.alone:
             # An update would take the text from the other files that have it, or stay in the past.
-            place = {"wing": self._job.wing, "room": self._room_of(one), "source_file": one.name}
-            told = self._call("add_drawer", one.name, text, **place)
-            self._add(one.name, FILED, drawer_id=told["drawer_id"], text=of_text)
+            self._filed_anew(one, text, of_text)
+        else:
+            try:
+                told = self._call("update_drawer", one.name, text, drawer_id=held.drawer_id)
+            except Refused as refusal:
+                if refusal.code != f"{PREFIX}{_NOT_ALONE}":
+                    raise
+                self._filed_anew(one, text, of_text)
+            else:
+                self._add(one.name, UPDATED, drawer_id=told["drawer_id"], text=of_text)
+
+    def _filed_anew(self, one: Candidate, text: str, of_text: str) -> None:
+        place = {"wing": self._job.wing, "room": self._room_of(one), "source_file": one.name}
+        told = self._call("add_drawer", one.name, text, **place)
+        self._add(one.name, FILED, drawer_id=told["drawer_id"], text=of_text)
 
     def _is_held(self, path: str, held: HeldSource, of_text: str) -> None:
         """Held already: by this job, which then had no time to note it, or from before."""
@@ -145,17 +162,21 @@ class _Run:
 
     def _call(self, tool: str, path: str, text: str, **arguments: str) -> dict[str, Any]:
         said = arguments | {"content": text}
-        parts = [tool, path, text, arguments.get("drawer_id", "")]
+        drawer_id = arguments.get("drawer_id", "")
+        parts = [tool, path, text, drawer_id]
+
+        def permits(known: Known) -> None:
+            refuse_shared(known, self._job.wing)
+            if drawer_id:
+                _refuse_others_text(known, drawer_id)
+
         while True:
             key = f"{self._key()}{digest(*parts).hex()}"
-            told = self._at.call(tool, said | {"idempotency_key": key}, self._permits)
+            told = self._at.call(tool, said | {"idempotency_key": key}, permits)
             if told["position"] > self._position:
                 return told
             # Done by an attempt before, and undone since: else it would be held.
             parts.append(told["op_id"])
-
-    def _permits(self, known: Known) -> None:
-        refuse_shared(known, self._job.wing)
 
     def _key(self) -> str:
         """How the keys of this job's calls begin."""

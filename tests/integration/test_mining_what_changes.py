@@ -36,6 +36,21 @@ def test_what_was_taken_out_again_is_filed_when_its_job_is_retried(
     assert worked(ada, again)["filed"] == 3
 
 
+def test_files_that_take_each_other_s_text_all_keep_theirs(ada: Device, papers: Path) -> None:
+    worked(ada, mined(ada, papers))
+    texts = ["Paper 2", "Paper 0", "Paper 1"]
+    for turn in (texts, ["Paper 1", "Paper 2", "Paper 3"], ["Paper 3", "Paper 1", "Paper 2"]):
+        for number, text in enumerate(turn):
+            (papers / f"{number:04d}.md").write_text(text)
+        told = worked(ada, mined(ada, papers))
+        assert (told["state"], told["failed"]) == ("done", 0)
+        assert set(turn) <= set(ada.contents())
+        for number, text in enumerate(turn):
+            shown = ada.show_source(source_file=str(papers / f"{number:04d}.md"))["drawers"]
+            assert text in [one["preview"] for one in shown]
+        assert worked(ada, mined(ada, papers))["unchanged"] == 3
+
+
 def test_any_number_of_files_may_be_gone(
     ada: Device, papers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
