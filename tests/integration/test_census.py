@@ -67,7 +67,7 @@ class Step(NamedTuple):
 STEPS = st.lists(
     st.builds(
         Step,
-        kind=st.integers(0, 11),
+        kind=st.integers(0, 13),
         device=st.integers(0, len(DEVICES) - 1),
         name=st.integers(0, len(NAMES) - 1),
         other=st.integers(0, len(NAMES) - 1),
@@ -102,7 +102,7 @@ def said(stamp: int, step: Step) -> Event:
     if step.kind == 8:
         where = wing if step.length else None
         return event("add_alias", stamp, device, entity=name, alias=other, wing=where)
-    if step.kind == 9:
+    if step.kind in (9, 12):
         linked = {"drawer_id": named(text), "entity": name, "relation": "mentions"}
         return event("link_drawer", stamp, device, **linked)
     if step.kind == 10:
@@ -164,7 +164,8 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Views]:
 def test_counts_of_the_graph_are_those_of_its_facts(
     views: Views, steps: list[Step], order: list[int], share: float, as_of: int
 ) -> None:
-    events = [said(stamp, step) for stamp, step in enumerate(steps, 1)]
+    events = [add_drawer(stamp, text, 0) for stamp, text in enumerate(TEXTS, 1)]
+    events += [said(stamp, step) for stamp, step in enumerate(steps, 1 + len(TEXTS))]
     views.cursor.execute("BEGIN")
     try:
         count = views.fold(arriving(events, order))

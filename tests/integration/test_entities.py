@@ -138,6 +138,7 @@ def test_a_drawer_is_linked_follows_its_text_and_is_hidden_with_it(ada: Device) 
 
     moved = ada.update_drawer(drawer_id=tea, content="Drinks coffee")["drawer_id"]
     assert ada.entity_mentions(entity="kiran")["drawers"][0]["id"] == moved
+    assert listed(ada) == [("Kiran", 0, 1)]
     assert ada.link_drawer(drawer_id=tea, entity="Ana")["drawer_id"] == moved
     ada.delete_drawer(drawer_id=moved)
     assert mentions(ada) == []
