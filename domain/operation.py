@@ -36,6 +36,7 @@ class Context:
         ceiling: the most that the session may choose with `set_mode`.
         remembers: whether there is a session that remembers what is chosen.
         here: whether who asks is, as far as can be told, the user whose palace it is.
+        folder: that who asks works in; None is the one of this process where `here`, else unknown.
     """
 
     agent: str | None = None
@@ -47,6 +48,7 @@ class Context:
     ceiling: str = "full"
     remembers: bool = False
     here: bool = True
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

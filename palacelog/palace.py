@@ -180,7 +180,7 @@ class Palace:
         permits: Permits,
     ) -> dict[str, Any]:
         dry_run = getattr(asked, "dry_run", False)
-        asked = prepare(asked, self.embedding, self._system.now, report)
+        asked = prepare(asked, context, self.embedding, self._system.now, report)
         key = None if dry_run else getattr(asked, "idempotency_key", None)
         as_asked = dict(arguments)
 

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from domain.decisions.embedding import no_embedder
 from domain.errors import Refused, invalid
 from domain.nearness import Comparison, ToStore, millionths
+from domain.operation import Context
 from domain.operations.common import Asks, Line, PlaceName
 from domain.operations.embedding import (
     FAILED_MAX,
@@ -56,10 +57,17 @@ class Embeds(Protocol):
         ...
 
 
-def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int], report: Report) -> Asks:
+def prepare(
+    asked: Asks,
+    context: Context,
+    meaning: Embeds | None,
+    clock: Callable[[], int],
+    report: Report,
+) -> Asks:
     """The arguments with what the machine has to say.
 
     Args:
+        context: who asks.
         meaning: None where the palace has no embedder.
         clock: tells the present, microseconds UTC.
         report: told how far texts are embedded.
@@ -68,7 +76,7 @@ def prepare(asked: Asks, meaning: Embeds | None, clock: Callable[[], int], repor
         PalaceError: the machine cannot do its part. Nothing is recorded then.
     """
     if isinstance(asked, NoteAsks):
-        return _note(asked)
+        return _note(asked, context)
     if isinstance(asked, EmbedAsks):
         return _embed(asked, meaning, report)
     if isinstance(asked, AttachEmbeddingAsks):
@@ -166,18 +174,30 @@ def fits_a_place(name: str) -> bool:
         return False
 
 
-def _note(asked: NoteAsks) -> NoteAsks:
+def _note(asked: NoteAsks, context: Context) -> NoteAsks:
     """Where notes of the working folder go: the nearest palacelog.toml, else the folder's name."""
     if asked.wing is not None and asked.room is not None:
         return asked
-    said = nearest(Path.cwd())
-    wing = asked.wing or wing_of(Path.cwd(), said)
+    folder = _worked_in(context)
+    said = nearest(folder) if folder else {}
+    wing = asked.wing or (wing_of(folder, said) if folder else None)
+    if wing is None:
+        raise invalid(
+            "wing", "is missing, and in which folder you work is not known", "Give `wing`."
+        )
     return asked.model_copy(
         update={
             "wing": _place("wing", wing),
             "room": asked.room or _place("room", said.get("room", NOTES)),
         }
     )
+
+
+def _worked_in(context: Context) -> Path | None:
+    """The folder that who asks works in, where that is known."""
+    if context.folder is not None:
+        return Path(context.folder)
+    return Path.cwd() if context.here else None
 
 
 def _place(field: str, name: Any) -> str:

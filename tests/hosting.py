@@ -51,6 +51,7 @@ class Host:
         *options: str,
         before: tuple[str, ...] = (),
         fds: tuple[int, ...] = (),
+        folder: Path | None = None,
         **environment: str,
     ) -> None:
         command = [*COMMAND, "--palace", str(palace), *before, "mcp", *options]
@@ -61,6 +62,7 @@ class Host:
             stderr=subprocess.PIPE,
             env=os.environ | environment,
             pass_fds=fds,
+            cwd=folder,
         )
         self._sending = threading.Lock()
         self._number = 0

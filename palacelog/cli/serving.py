@@ -128,6 +128,14 @@ def _below_the_environment(invocation: Invocation) -> Invocation:
     return replace(invocation, who={**invocation.who, "session_mode": mode})
 
 
+def _working_folder() -> str:
+    """Where the host has its session work, as text."""
+    try:
+        return os.fsencode(os.getcwd()).decode(errors="replace")
+    except OSError:  # it was removed
+        return os.sep
+
+
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
     """Go on as the pipe of a session, in this process but without what was loaded for options."""
     from importlib.metadata import version
@@ -144,6 +152,7 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
         "version": version("palacelog"),
         "pipe": pipe,
         "session": given["session"] or pipe,
+        "folder": _working_folder(),
         "ceiling": invocation.who["session_mode"],
         "tools": tools,
         "prefix": prefix,

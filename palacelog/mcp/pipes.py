@@ -58,6 +58,7 @@ class Greeting(BaseModel):
 
     Attributes:
         pipe: of this pipe alone; several may serve one session, at once or one after another.
+        folder: that the session works in.
         ceiling: the mode that a person gave.
         mode: the mode that the session chose since.
     """
@@ -67,6 +68,7 @@ class Greeting(BaseModel):
     version: str
     pipe: str
     session: str
+    folder: str | None = None
     tools: Choice = "core"
     prefix: str = ""
     ceiling: str | None = None
@@ -212,7 +214,7 @@ def _context(settings: Settings, greeting: Greeting) -> Context:
     Raises:
         InvalidInput: the ceiling is no session mode.
     """
-    told = {name: getattr(greeting, name) for name in ("agent", "client", "principal")}
+    told = {name: getattr(greeting, name) for name in ("agent", "client", "principal", "folder")}
     given = {name: value for name, value in told.items() if value is not None}
     mode = settings.session_mode if greeting.ceiling is None else session_mode(greeting.ceiling)
     return replace(who(settings), **given, session=greeting.session, session_mode=mode)

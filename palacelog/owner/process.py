@@ -130,8 +130,10 @@ class Owner:
         self._sessions.add(task)
         self._changed.set()
         try:
-            if not await serve_pipe(self._palace, self._path, self._version, reader, writer):
-                self._retire()
+            # asyncio of Python 3.11 takes a session that was cancelled for a fault, and logs it.
+            with contextlib.suppress(asyncio.CancelledError):
+                if not await serve_pipe(self._palace, self._path, self._version, reader, writer):
+                    self._retire()
         except* OSError:
             # The pipe is gone, and took no leave.
             pass

@@ -113,6 +113,15 @@ def test_maintenance_is_refused_to_whoever_comes_over_a_port(
     assert fingerprint(ada.house) == before
 
 
+def test_a_note_over_a_port_names_its_wing(ada: Device, served: Served) -> None:
+    before = fingerprint(ada.house)
+    refusal = error_of(served.call("note", {"content": "tea"}), 400, "input::invalid")
+    assert "`wing`" in refusal["error"]
+    assert fingerprint(ada.house) == before
+    assert served.call("note", {"content": "tea", "wing": "home"}).status_code == 200
+    assert ada.list_drawers()["drawers"][0]["room"] == "notes"
+
+
 @pytest.mark.parametrize("tool", WITH_A_ROUTE)
 def test_a_disabled_request_gets_ids_and_counts_or_a_refusal_and_never_an_empty_answer(
     shared: tuple[Device, Known, Served], tool: str

@@ -361,6 +361,22 @@ def test_the_first_session_begins_an_owner_that_has_nothing_of_it(palace: Path) 
     os.close(theirs)
 
 
+def test_a_note_goes_where_its_session_works(palace: Path, tmp_path: Path) -> None:
+    for name in ("atlas", "borealis"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "palacelog.toml").write_text(f'room = "of {name}"\n')
+    with (
+        Host(palace, folder=tmp_path / "atlas") as one,
+        Host(palace, folder=tmp_path / "borealis") as two,
+    ):
+        for host, name in ((one, "atlas"), (two, "borealis")):
+            host.begin()
+            made = host.call("note", {"content": f"Of {name}."})
+            drawer = host.call("get_drawer", {"drawer_id": made["drawer_id"]})["drawer"]
+            assert (drawer["wing"], drawer["room"]) == (name, f"of {name}")
+
+
 def test_a_folder_without_a_palace_is_left_as_it_is(tmp_path: Path) -> None:
     with Host(tmp_path) as host:
         asked = host.send("tools/list")
