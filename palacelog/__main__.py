@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from palacelog.loading import loading
+
 INTERRUPTED_LINE = (
     '{"error":"Interrupted.","code":"palacelog::cli::interrupted",'
     '"help":"Nothing had begun; run the command again."}\n'
@@ -23,7 +25,8 @@ def run() -> None:
         if event is not None:
             run_hook(event)
             return
-        from palacelog.cli.main import run as run_command
+        with loading():
+            from palacelog.cli.main import run as run_command
 
         run_command()
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from domain.errors import PalaceError, Unusable
 from domain.operation import Context
 from palacelog.caller import Report, silent
 from palacelog.folder import existing
+from palacelog.loading import loading
 from palacelog.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -103,7 +104,8 @@ def late_palace(
     path = existing(folder).path
 
     def open_house() -> House:
-        from palacelog.bootstrap import open_palace
+        with loading():
+            from palacelog.bootstrap import open_palace
 
         return open_palace(path, embeds=embeds, works=works, **given)
 

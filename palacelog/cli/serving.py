@@ -18,6 +18,7 @@ import typer
 
 from palacelog.cli import output
 from palacelog.cli.invocation import Invocation, asked
+from palacelog.loading import loading
 from palacelog.wire import take
 
 Tools = Annotated[
@@ -47,9 +48,10 @@ def mcp(
     if not in_process:
         _become_a_pipe(invocation, tools, tool_prefix)
     wire = take()
-    from palacelog.late import late_palace
-    from palacelog.mcp.stdio import serve_stdio
-    from palacelog.system import System
+    with loading():
+        from palacelog.late import late_palace
+        from palacelog.mcp.stdio import serve_stdio
+        from palacelog.system import System
 
     with closing(late_palace(invocation.folder, works=True, **invocation.who)) as palace:
         session = palace.settings.session or System().nonce().hex()
@@ -138,10 +140,11 @@ def _working_folder() -> str:
 
 def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
     """Go on as the pipe of a session, in this process but without what was loaded for options."""
-    from importlib.metadata import version
-
     from palacelog.owner.begin import begin_owner
     from palacelog.system import System
+
+    begin_owner(invocation.folder)
+    from importlib.metadata import version
 
     given = {
         name: invocation.who.get(name) or os.environ.get(f"PALACELOG_{name.upper()}")
@@ -157,6 +160,5 @@ def _become_a_pipe(invocation: Invocation, tools: str, prefix: str) -> NoReturn:
         "tools": tools,
         "prefix": prefix,
     }
-    begin_owner(invocation.folder)
     module = ["-P", "-m", "palacelog.owner.pipe", str(invocation.folder), json.dumps(greeting)]
     os.execv(sys.executable, [sys.executable, *module])

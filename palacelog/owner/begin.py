@@ -16,7 +16,7 @@ from typing import NoReturn
 from domain.errors import PalaceError
 from palacelog.folder import existing
 from palacelog.owner.frames import LOG_FILE
-from palacelog.owner.lock import sign, take_lock
+from palacelog.owner.lock import take_lock
 from palacelog.owner.pipe import OF_ONE_SESSION
 
 
@@ -56,7 +56,6 @@ def _go_on_as_owner(folder: Path, lock: int) -> NoReturn:
     os.closerange(lock + 1, os.sysconf("SC_OPEN_MAX"))
     for name in OF_ONE_SESSION & os.environ.keys():
         del os.environ[name]
-    sign(lock)
     from palacelog.owner.process import main
 
     sys.exit(main(folder, lock))

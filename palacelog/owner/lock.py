@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +37,7 @@ def take_lock(folder: Path) -> int | None:
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        sign(descriptor)
+        os.ftruncate(descriptor, 0)
     except BlockingIOError:
         os.close(descriptor)
         return None
@@ -48,14 +47,13 @@ def take_lock(folder: Path) -> int | None:
     return descriptor
 
 
-def sign(lock: int) -> None:
-    """Say that this process has the lock."""
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()} {version('palacelog')}\n".encode(), 0)
+def sign(lock: int, version: str) -> None:
+    """Say that this process has the lock, and of which version it is."""
+    os.pwrite(lock, f"{os.getpid()} {version}\n".encode(), 0)
 
 
 def holder(folder: Path) -> Holder | None:
-    """Who owns a palace; None where nobody does.
+    """Who owns a palace; None where nobody does, or is only about to.
 
     Raises:
         OSError: the lock cannot be read.

@@ -18,8 +18,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from palacelog.loading import loading
 from palacelog.owner.frames import FRAME_BYTES_MAX, LOG_FILE, SOCKET_FILE, address
-from palacelog.owner.lock import take_lock
+from palacelog.owner.lock import sign, take_lock
 
 if TYPE_CHECKING:
     from palacelog.late import LatePalace
@@ -37,11 +38,12 @@ def main(folder: Path, lock: int | None = None) -> int:
     Returns:
         The exit code.
     """
-    from domain.errors import PalaceError
-    from palacelog.cli.failing import exit_code, report
-    from palacelog.folder import existing
-    from palacelog.late import late_palace
-    from replay.storage_errors import in_words
+    with loading():
+        from domain.errors import PalaceError
+        from palacelog.cli.failing import exit_code, report
+        from palacelog.folder import existing
+        from palacelog.late import late_palace
+        from replay.storage_errors import in_words
 
     try:
         with in_words():
@@ -60,6 +62,8 @@ def main(folder: Path, lock: int | None = None) -> int:
 async def _own(owner: Owner, folder: Path) -> None:
     """Serve until there was neither session nor job for a while, or a signal says so."""
     await owner.begin()
+    with loading():  # whoever has come by now waits for it
+        import palacelog.mcp.pipes  # noqa: F401
     loop = asyncio.get_running_loop()
     for one in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(one, owner.end)
@@ -92,6 +96,7 @@ class Owner:
         """
         try:
             listening = _listening(self._path)
+            sign(self._lock, self._version)
         except OSError:
             self._retire()
             raise
