@@ -7,7 +7,6 @@ files goes the way of every call; it holds the write lock no longer than any cli
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -41,6 +40,7 @@ from palacelog.faults import where
 from palacelog.palace import Palace
 from projections.queries.jobs import all_jobs, job_line, job_of
 from replay.crash_points import reach
+from replay.write_lock import taken
 
 LOG: Final = logging.getLogger("palacelog.jobs")
 LOCK_FILE: Final = "jobs.lock"
@@ -189,17 +189,9 @@ class Worker:
         """Whether nobody else works within."""
         descriptor = os.open(self._lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            yield _taken(descriptor)
+            yield taken(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def follow(palace: Palace, worker: Worker, job_id: str, report: Report) -> dict[str, object]:

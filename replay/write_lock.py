@@ -42,7 +42,7 @@ def only_one(
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + timeout_seconds
-        while not _taken(descriptor):
+        while not taken(descriptor):
             if time.monotonic() > deadline:
                 raise Unusable(
                     code,
@@ -55,7 +55,8 @@ def only_one(
         os.close(descriptor)
 
 
-def _taken(descriptor: int) -> bool:
+def taken(descriptor: int) -> bool:
+    """Whether the lock of a file is this process's from now on; it does not wait."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -105,7 +106,7 @@ class WriteLock:
             self._thread_lock.release()
 
     def _take(self, descriptor: int, deadline: float) -> None:
-        while not _taken(descriptor):
+        while not taken(descriptor):
             if time.monotonic() > deadline:
                 raise self._locked()
             time.sleep(_POLL_SECONDS)
