@@ -36,7 +36,7 @@ RETRY_SECONDS: Final = 10
 _TOOL: Final = "log_entries"
 
 
-class Places:
+class OpenStreams:
     """How many streams may be open, and are."""
 
     def __init__(self, most: int) -> None:
@@ -68,19 +68,19 @@ class Places:
 class LogStream(StreamingResponse):
     """The answer that is a stream. It has its place exactly as long as it is being sent."""
 
-    def __init__(self, places: Places, events: AsyncIterator[bytes]) -> None:
+    def __init__(self, open_streams: OpenStreams, events: AsyncIterator[bytes]) -> None:
         """Send events where a place is free."""
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         super().__init__(events, media_type="text/event-stream", headers=headers)
-        self._places = places
+        self._open_streams = open_streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it.
 
         Raises:
-            TurnedAway: as `Places.one`, before anything was sent.
+            TurnedAway: as `OpenStreams.one`, before anything was sent.
         """
-        with self._places.one():
+        with self._open_streams.one():
             await super().__call__(scope, receive, send)
 
 
@@ -93,7 +93,7 @@ class Entries:
         self._log = calling.house.log
         self._trail = calling.house.palace.trail
         self._limiter = anyio.CapacityLimiter(LOOKS_AT_ONCE_MAX)
-        self._places = Places(calling.house.settings.serve.log_streams_max)
+        self._open_streams = OpenStreams(calling.house.settings.serve.log_streams_max)
 
     async def page(self, request: Request) -> Response:
         """One page of the log."""
@@ -130,7 +130,7 @@ class Entries:
                     "Begin again: the log is another one, or was restored.",
                 )
         position = newest if after < 0 else after
-        return LogStream(self._places, self._events(position, who))
+        return LogStream(self._open_streams, self._events(position, who))
 
     async def _events(self, position: int, who: Context) -> AsyncIterator[bytes]:
         about = {"log_id": self._log.log_id, "after": position}
