@@ -50,6 +50,8 @@ PATIENCE_SECONDS_MAX: Final = 60.0
 """How long it waits at most before it tries again what could not be done."""
 FOLLOW_SECONDS: Final = 0.2
 CLIENT: Final = "jobs"
+_LOOKED_AT: Final = ("unchanged", "filed", "updated", "skipped", "failed")
+"""What a file of a job that was looked at counts as."""
 
 
 def _mine(at: AtWork) -> None:
@@ -210,8 +212,5 @@ def follow(palace: Palace, worker: Worker, job_id: str, report: Report) -> dict[
         if line["state"] in OVER or line["state"] == PAUSED:
             return line
         if not worker.work(job_id, report):
-            report(line["unchanged"] + sum(line[name] for name in _DONE), line["found"])
+            report(sum(line[name] for name in _LOOKED_AT), line["found"])
             pause.wait(FOLLOW_SECONDS)
-
-
-_DONE: Final = ("filed", "updated", "skipped", "failed")
